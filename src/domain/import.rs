@@ -1,0 +1,83 @@
+use std::{collections::HashSet, io::Write};
+
+use sha2::{Digest, Sha256};
+
+use super::{Device, Invalid, PairSample, Signature, SoloLatency, TraceEntry};
+
+/// What one import brings, from whatever reader: stored as a whole or not at all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportBatch {
+    /// The device of everything below. Merged with the one in the catalog by [`Device::merged_with`].
+    pub device: Device,
+    /// Signatures. Those of a workload at a share replace what the catalog had of that workload at that share.
+    pub signatures: Vec<Signature>,
+    /// Solo latencies; each replaces the one of its workload and share.
+    pub solo_latencies: Vec<SoloLatency>,
+    /// Co-runs; each replaces the one of the same `pair_id` in its device and sharing mode.
+    pub pair_samples: Vec<PairSample>,
+    /// Traces; those of a workload replace its trace.
+    pub trace: Vec<TraceEntry>,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ImportReceipt {
+    /// Signatures stored.
+    pub signatures: u64,
+    /// Workloads touched.
+    pub workloads: u64,
+    /// Solo latencies stored.
+    pub solo_latencies: u64,
+    /// Co-runs stored.
+    pub pair_samples: u64,
+    /// Catalog version from which on it can be read.
+    pub catalog_version: i64,
+    /// The same content had been imported under the same request before.
+    pub already_imported: bool,
+}
+
+impl ImportBatch {
+    /// An empty batch for `device`.
+    #[must_use]
+    pub fn new(device: Device) -> Self {
+        Self { device, signatures: vec![], solo_latencies: vec![], pair_samples: vec![], trace: vec![] }
+    }
+
+    /// Checks every part; an error names it, for example `signatures[3].duration_us`.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        fn each<T>(name: &str, items: &[T], check: impl Fn(&T) -> Result<(), Invalid>) -> Result<(), Invalid> {
+            items.iter().enumerate().try_for_each(|(i, item)| check(item).map_err(|e| e.within(format_args!("{name}[{i}]"))))
+        }
+        self.device.validate().map_err(|e| e.within("device"))?;
+        each("signatures", &self.signatures, Signature::validate)?;
+        each("solo_latencies", &self.solo_latencies, SoloLatency::validate)?;
+        each("pair_samples", &self.pair_samples, PairSample::validate)?;
+        each("trace_entries", &self.trace, TraceEntry::validate)?;
+        self.validate_unique()
+    }
+
+    fn validate_unique(&self) -> Result<(), Invalid> {
+        let mut pairs = HashSet::new();
+        for (i, pair) in self.pair_samples.iter().enumerate() {
+            if !pairs.insert((pair.sharing_mode, pair.pair_id.as_str())) {
+                return Err(Invalid::new(format!("pair_samples[{i}].pair_id"), format_args!("{:?} stands twice", pair.pair_id)));
+            }
+        }
+        let mut positions = HashSet::new();
+        for (i, entry) in self.trace.iter().enumerate() {
+            if !positions.insert((&entry.workload, entry.position)) {
+                return Err(Invalid::new(format!("trace_entries[{i}].position"), format_args!("{} stands twice", entry.position)));
+            }
+        }
+        Ok(())
+    }
+
+    /// SHA-256 of the content, hexadecimal: equal for equal batches.
+    #[must_use]
+    pub fn content_sha256(&self) -> String {
+        let mut hash = Sha256::new();
+        // Unwrap safety: a hash takes every write.
+        write!(hash, "{self:?}").unwrap();
+        format!("{:x}", hash.finalize())
+    }
+}

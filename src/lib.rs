@@ -1,0 +1,11 @@
+//! pairsight tells, before two DNN inference tasks are put on one GPU, how much each will slow the other down, why, and
+//! how far the answer can be trusted. `docs/architecture.md` has the rooms and their order.
+
+pub mod domain;
+/// The wire types, generated from `proto/pairsight/v1`.
+#[expect(clippy::all, clippy::pedantic, reason = "generated")]
+pub mod proto {
+    tonic::include_proto!("pairsight.v1");
+}
+pub mod interference;
+pub mod store;
