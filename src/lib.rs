@@ -9,3 +9,4 @@ pub mod proto {
 }
 pub mod interference;
 pub mod store;
+pub mod config;
