@@ -20,9 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("pairsight.bin"), prost::Message::encode_to_vec(&descriptors))?;
 
     let mut config = Config::new();
-    config
-        .btree_map(["."])
-        .extern_path(".google.rpc.Status", "::tonic_types::Status");
+    config.btree_map(["."]).extern_path(".google.rpc.Status", "::tonic_types::Status");
     tonic_prost_build::configure().compile_fds_with_config(descriptors, config)?;
     Ok(())
 }

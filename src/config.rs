@@ -107,3 +107,63 @@ pub struct LogConfig {
     /// Filter in the syntax of `tracing_subscriber::EnvFilter`.
     pub filter: String,
 }
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: directories::ProjectDirs::from("", "", "pairsight")
+                .map_or_else(|| PathBuf::from("pairsight-data"), |dirs| dirs.data_dir().to_owned()),
+            database: DatabaseConfig::default(),
+            server: ServerConfig::default(),
+            admin: AdminConfig::default(),
+            catalog: CatalogConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
+impl Default for DatabaseConfig {
+    fn default() -> Self {
+        Self {
+            url: None,
+            max_connections: 8,
+            acquire_timeout: Duration::from_secs(3),
+            busy_timeout: Duration::from_secs(5),
+            poll_interval: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            grpc_listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
+            request_timeout: Duration::from_secs(10),
+            max_concurrent_requests: 1024,
+            max_concurrent_requests_per_connection: 256,
+            max_connection_age: Duration::from_secs(30 * 60),
+            drain_timeout: Duration::from_secs(10),
+            max_import_bytes: 1 << 30,
+            tls_certificate: None,
+            tls_key: None,
+        }
+    }
+}
+
+impl Default for AdminConfig {
+    fn default() -> Self {
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 9464)) }
+    }
+}
+
+impl Default for CatalogConfig {
+    fn default() -> Self {
+        Self { bundled: true, stale_after: Duration::from_secs(10) }
+    }
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { format: LogFormat::Text, filter: "info".to_owned() }
+    }
+}

@@ -66,7 +66,10 @@ impl ImportBatch {
         let mut positions = HashSet::new();
         for (i, entry) in self.trace.iter().enumerate() {
             if !positions.insert((&entry.workload, entry.position)) {
-                return Err(Invalid::new(format!("trace_entries[{i}].position"), format_args!("{} stands twice", entry.position)));
+                return Err(Invalid::new(
+                    format!("trace_entries[{i}].position"),
+                    format_args!("{} stands twice", entry.position),
+                ));
             }
         }
         Ok(())

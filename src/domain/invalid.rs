@@ -24,12 +24,20 @@ impl Invalid {
 
     /// `value` when it is finite and above 0.
     pub fn positive(field: &str, value: f64) -> Result<f64, Self> {
-        if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Self::new(field, format_args!("must be a finite number above 0, is {value}"))) }
+        if value.is_finite() && value > 0.0 {
+            Ok(value)
+        } else {
+            Err(Self::new(field, format_args!("must be a finite number above 0, is {value}")))
+        }
     }
 
     /// `value` when it is finite and not below 0.
     pub fn not_negative(field: &str, value: f64) -> Result<f64, Self> {
-        if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(Self::new(field, format_args!("must be a finite number, at least 0, is {value}"))) }
+        if value.is_finite() && value >= 0.0 {
+            Ok(value)
+        } else {
+            Err(Self::new(field, format_args!("must be a finite number, at least 0, is {value}")))
+        }
     }
 
     /// `text` when it has 1 to `max_bytes` bytes and no control characters.

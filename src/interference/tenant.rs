@@ -61,7 +61,13 @@ impl Tenant {
 
     /// Places operators given with the request; their counters are those at `sm_share`. At least one.
     #[must_use]
-    pub fn of_operators(device: &Device, operators: &[Signature], sm_share: SmShare, activity: f64, solo_latency_us: Option<f64>) -> Self {
+    pub fn of_operators(
+        device: &Device,
+        operators: &[Signature],
+        sm_share: SmShare,
+        activity: f64,
+        solo_latency_us: Option<f64>,
+    ) -> Self {
         let _ = (device, operators, sm_share, activity, solo_latency_us);
         todo!()
     }

@@ -56,7 +56,12 @@ pub trait Store: Send + Sync + 'static {
     async fn delete_workload(&self, device: &DeviceId, workload: &str) -> Result<i64, StoreError>;
 
     /// One signature; `None` when there is none at that place.
-    async fn signature(&self, device: &DeviceId, workload: &str, cursor: SignatureCursor) -> Result<Option<Signature>, StoreError>;
+    async fn signature(
+        &self,
+        device: &DeviceId,
+        workload: &str,
+        cursor: SignatureCursor,
+    ) -> Result<Option<Signature>, StoreError>;
 
     /// Up to `limit` signatures of a workload by share and place, after `after`, whose kernel's name contains `filter`.
     async fn signatures(
