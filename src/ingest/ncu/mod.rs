@@ -1,11 +1,30 @@
-//! Reports of Nsight Compute as CSV.
+//! Reports of Nsight Compute as CSV: `--csv` of the raw page, the details page and `--metrics` runs, with whatever was printed
+//! around them.
+
+mod launches;
+mod layout;
+mod lines;
+mod metrics;
+mod notes;
+mod other;
+mod report;
+mod rows;
+mod signatures;
+mod totals;
+mod units;
+mod value;
 
 use std::path::Path;
 
-use serde::Serialize;
+use self::{lines::Lines, rows::Rows, signatures::Signed, totals::Totals};
+use super::{
+    IngestError, Place, Progress,
+    input::{self, Text},
+};
+use crate::domain::{Device, ImportBatch, Invalid, Provenance, SmShare, SoloLatency, validate_workload};
 
-use super::{IngestError, Progress};
-use crate::domain::{Device, ImportBatch, SmShare};
+pub use metrics::CAPTURE_COMMAND;
+pub use report::ImportReport;
 
 /// What the report does not say.
 #[derive(Debug, Clone)]
@@ -22,27 +41,68 @@ pub struct NcuOptions {
     pub latency_us: Option<f64>,
 }
 
-/// What was understood of a report and what is missing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct ImportReport {
-    /// Kernel launches in the whole report.
-    pub launches: u64,
-    /// Distinct launch variants: kernel name, grid, block.
-    pub operators: u64,
-    /// Iterations of the workload in the report.
-    pub iterations: u64,
-    /// Sum of all kernel durations in the whole report, microseconds.
-    pub duration_us: f64,
-    /// Metrics of the report that were used, by their names there.
-    pub metrics_used: Vec<String>,
-    /// Metrics that the predictor can use and the report lacks, by the names under which `ncu` collects them.
-    pub metrics_missing: Vec<String>,
-    /// What a person should know before trusting it.
-    pub warnings: Vec<String>,
+/// Reads the report `path`. An error names the file, and the line and the metric where there is one.
+pub fn read(path: &Path, options: &NcuOptions, progress: &Progress) -> Result<(ImportBatch, ImportReport), IngestError> {
+    let iterations = check(options).map_err(|invalid| IngestError::of(Place::file(path), invalid))?;
+    let mut text = input::open(path, progress)?;
+    other::refuse_by_magic(path, input::peek(&mut text, path)?)?;
+    read_text(path, text, options, iterations)
 }
 
-/// Reads the report `path`.
-pub fn read(path: &Path, options: &NcuOptions, progress: &Progress) -> Result<(ImportBatch, ImportReport), IngestError> {
-    let _ = (path, options, progress);
-    Ok((ImportBatch::new(options.device.clone()), ImportReport::default()))
+fn read_text(path: &Path, text: Text, options: &NcuOptions, iterations: u64) -> Result<(ImportBatch, ImportReport), IngestError> {
+    let mut rows = Rows::new(Lines::new(text, path), path);
+    let mut totals = Totals::default();
+    while rows.advance()? {
+        if let Some(layout) = rows.layout() {
+            totals.add(&rows, layout)?;
+        }
+    }
+    if rows.notes.tables == 0 {
+        return Err(rows.no_table());
+    }
+    if totals.variants.is_empty() {
+        return Err(rows.no_row());
+    }
+    let signed = signatures::sign(&totals, options, iterations);
+    if signed.signatures.is_empty() {
+        return Err(no_duration(path));
+    }
+    let report = report::report(&totals, &signed, &rows.notes, options, iterations);
+    let batch = batch(signed, options);
+    batch.validate().map_err(|invalid| IngestError::of(Place::file(path), invalid))?;
+    Ok((batch, report))
+}
+
+fn check(options: &NcuOptions) -> Result<u64, Invalid> {
+    validate_workload("workload", &options.workload)?;
+    if let Some(latency) = options.latency_us {
+        Invalid::positive("latency_us", latency)?;
+    }
+    match options.iterations {
+        Some(0) => Err(Invalid::new("iterations", "must be at least 1")),
+        iterations => Ok(iterations.unwrap_or(1)),
+    }
+}
+
+fn batch(signed: Signed, options: &NcuOptions) -> ImportBatch {
+    let kernels_us = signed.signatures.iter().map(|signature| signature.launches * signature.duration_us).sum();
+    let solo = SoloLatency {
+        workload: options.workload.as_str().into(),
+        sm_share: options.sm_share,
+        latency_us: options.latency_us.unwrap_or(kernels_us),
+        stdev_us: None,
+        samples: None,
+        provenance: Provenance::Imported,
+        from_kernels: options.latency_us.is_none(),
+    };
+    ImportBatch { signatures: signed.signatures, solo_latencies: vec![solo], ..ImportBatch::new(options.device.clone()) }
+}
+
+fn no_duration(path: &Path) -> IngestError {
+    let advice = format!("collect gpu__time_duration.sum as well, for example with: {CAPTURE_COMMAND}");
+    other::wrong(
+        Place::file(path),
+        "has no duration of any kernel (gpu__time_duration.sum, or Duration on the details page)",
+        &advice,
+    )
 }
