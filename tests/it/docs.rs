@@ -1,0 +1,39 @@
+//! The documentation keeps up with the code: every call of the API and every direct dependency is named.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use prost_reflect::DescriptorPool;
+use toml::Table;
+
+#[test]
+fn api_page_names_every_call() {
+    let pool = DescriptorPool::decode(include_bytes!(concat!(env!("OUT_DIR"), "/pairsight.bin")).as_slice()).unwrap();
+    let page = read("docs/api.md");
+    let calls: Vec<_> =
+        pool.services().filter(|s| s.package_name() == "pairsight.v1").flat_map(|s| s.methods().collect::<Vec<_>>()).collect();
+    assert!(calls.len() >= 18, "only {} calls in the descriptors", calls.len());
+    for call in calls {
+        assert!(page.contains(&format!("`{}`", call.name())), "docs/api.md does not name {}", call.full_name());
+    }
+}
+
+#[test]
+fn dependencies_page_names_every_direct_dependency_and_no_other() {
+    let manifest: Table = read("Cargo.toml").parse().unwrap();
+    let direct: BTreeSet<String> = ["dependencies", "build-dependencies", "dev-dependencies"]
+        .into_iter()
+        .flat_map(|section| manifest[section].as_table().unwrap().keys().cloned())
+        .collect();
+    let named: BTreeSet<String> = read("docs/dependencies.md").lines().filter_map(crate_of_row).collect();
+    assert_eq!(direct, named, "docs/dependencies.md (right) must name the direct dependencies of Cargo.toml (left)");
+}
+
+/// The crate that a row of a table is about.
+fn crate_of_row(line: &str) -> Option<String> {
+    let (name, _) = line.strip_prefix("| `")?.split_once('`')?;
+    Some(name.to_owned())
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
