@@ -1,4 +1,4 @@
-//! The documentation keeps up with the code: every call of the API and every direct dependency is named.
+//! The documentation keeps up with the code: every call of the API, every direct dependency and every term is named.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -26,6 +26,23 @@ fn dependencies_page_names_every_direct_dependency_and_no_other() {
         .collect();
     let named: BTreeSet<String> = read("docs/dependencies.md").lines().filter_map(crate_of_row).collect();
     assert_eq!(direct, named, "docs/dependencies.md (right) must name the direct dependencies of Cargo.toml (left)");
+}
+
+#[test]
+fn model_page_names_every_term() {
+    let page = read("docs/model.md");
+    let source = read("src/interference/terms.rs");
+    let terms: Vec<_> = source.lines().filter_map(term_of_line).collect();
+    assert!(terms.len() > 20, "found only {} terms in the table", terms.len());
+    for term in terms {
+        assert!(page.contains(&format!("`{term}`")), "docs/model.md does not name the term {term}");
+    }
+}
+
+/// The term that a row of the table in `terms.rs` defines: `"name" Channel [needs] |v, p| ...`.
+fn term_of_line(line: &str) -> Option<&str> {
+    let (name, rest) = line.strip_prefix("    \"")?.split_once("\" ")?;
+    rest.contains('[').then_some(name)
 }
 
 /// The crate that a row of a table is about.
