@@ -9,4 +9,5 @@ pub mod proto {
 }
 pub mod config;
 pub mod interference;
+pub mod server;
 pub mod store;
