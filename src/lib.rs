@@ -8,6 +8,7 @@ pub mod proto {
     tonic::include_proto!("pairsight.v1");
 }
 pub mod config;
+pub mod ingest;
 pub mod interference;
 pub mod server;
 pub mod store;
