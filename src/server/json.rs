@@ -46,6 +46,13 @@ pub fn to_json_string<M: Message + Name>(message: &M) -> Result<String, JsonErro
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Paths of all methods on the wire, `/package.Service/Method`.
+pub(super) fn methods() -> Vec<String> {
+    let Ok(pool) = POOL.as_ref() else { return vec![] };
+    let services = pool.services();
+    services.flat_map(|s| s.methods().map(|m| format!("/{}/{}", s.full_name(), m.name())).collect::<Vec<_>>()).collect()
+}
+
 fn dynamic<M: Message + Name>(message: &M) -> Result<DynamicMessage, JsonError> {
     let pool = POOL.as_ref().map_err(|error| JsonError::Descriptors(error.clone()))?;
     let name = M::full_name();
