@@ -101,6 +101,11 @@ pub(super) fn no_answer(limit: Duration) -> StoreError {
     StoreError::Unavailable(format!("no answer within {} s", limit.as_secs()))
 }
 
+/// The task that worked on it ended by itself.
+pub(super) fn task_ended(ended: &tokio::task::JoinError) -> StoreError {
+    StoreError::Unavailable(format!("the task that served the call ended: {ended}"))
+}
+
 /// A directory of the store cannot be made.
 pub(super) fn no_directory(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Unavailable(format!("{}: {error}", path.display()))
