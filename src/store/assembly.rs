@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::{
-    Catalog, PredictorInfo, StoreError,
+    Catalog, StoreError,
     failure::unreadable,
     rows::{self, PredictorRow, SoloRow, WorkloadRow},
 };
@@ -127,8 +127,8 @@ impl<'p> Assembly<'p> {
     }
 
     fn operator(&mut self, columns: &SignatureColumns<'_>) -> Result<OperatorRow, StoreError> {
-        let counters: KnownCounters = serde_json::from_str(columns.counters)
-            .map_err(|error| unreadable("the counters of a signature", error))?;
+        let counters: KnownCounters =
+            serde_json::from_str(columns.counters).map_err(|error| unreadable("the counters of a signature", error))?;
         Ok(OperatorRow {
             sm_share: rows::share(columns.sm_share)?,
             operator: self.intern(columns.operator),
@@ -184,15 +184,17 @@ impl<'p> Assembly<'p> {
         Ok(missing)
     }
 
-    /// The artefact of one of those.
-    pub(super) fn artefact(&mut self, version: &str, artefact: &str) -> Result<(), StoreError> {
-        let predictor =
-            Predictor::from_json(artefact).map_err(|error| unreadable(&format!("predictor {version}"), error))?;
-        let of_version = |info: &&PredictorInfo| info.version == version;
-        if let Some(info) = self.catalog.predictors.iter().find(of_version) {
-            self.catalog.active.insert((info.device.clone(), info.sharing_mode), Arc::new(predictor));
+    /// The artefact of one of those. One that this build cannot use, because another build made it, does not answer; it must
+    /// not keep the rest of the catalog away.
+    pub(super) fn artefact(&mut self, version: &str, artefact: &str) {
+        match Predictor::from_json(artefact) {
+            Ok(predictor) => {
+                if let Some(info) = self.catalog.predictors.iter().find(|info| info.version == version) {
+                    self.catalog.active.insert((info.device.clone(), info.sharing_mode), Arc::new(predictor));
+                }
+            }
+            Err(error) => tracing::error!(version, %error, "a predictor cannot be used by this build"),
         }
-        Ok(())
     }
 
     /// The catalog, once all rows have come.

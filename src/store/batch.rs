@@ -129,8 +129,7 @@ impl<'b> Plan<'b> {
         traced.dedup();
         let timed = batch.solo_latencies.iter().map(|solo| &*solo.workload);
         let workloads = timed.chain(traced.iter().copied()).map(|workload| (workload, None)).collect();
-        let mut plan =
-            Self { batch, workloads, places: BTreeMap::new(), placed: Vec::new(), solo: last_solo(batch), traced };
+        let mut plan = Self { batch, workloads, places: BTreeMap::new(), placed: Vec::new(), solo: last_solo(batch), traced };
         for signature in &batch.signatures {
             plan.workloads.insert(&signature.workload, Some(family(signature)));
             let place = plan.place(signature);
@@ -167,9 +166,10 @@ impl<'b> Plan<'b> {
     pub(super) fn steps(&self) -> impl Iterator<Item = serde_json::Result<Step>> + Send + '_ {
         let workloads =
             self.workloads.iter().map(|(name, family)| WorkloadRow { name, family: *family, default_family: family_of(name) });
-        let places = self.places.iter().flat_map(|(workload, places)| {
-            places.iter().map(move |place| PlaceRow { workload, sm_share: place.sm_share.get() })
-        });
+        let places = self
+            .places
+            .iter()
+            .flat_map(|(workload, places)| places.iter().map(move |place| PlaceRow { workload, sm_share: place.sm_share.get() }));
         let signatures = self.batch.signatures.iter().zip(&self.placed);
         let solo_places = self.solo.iter().map(|solo| PlaceRow { workload: &solo.workload, sm_share: solo.sm_share.get() });
         let traced = self.traced.iter().map(|workload| PlaceRow { workload, sm_share: 1.0 });

@@ -4,7 +4,11 @@
 
 use tokio::sync::mpsc;
 
-use super::{StoreError, batch::{Plan, Step}, failure::unreadable};
+use super::{
+    StoreError,
+    batch::{Plan, Step},
+    failure::unreadable,
+};
 
 /// Chunks made ahead of the database.
 const AHEAD: usize = 1;

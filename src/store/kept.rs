@@ -24,8 +24,7 @@ impl TryFrom<&Predictor> for NewPredictor {
 
     /// The generic predictor is part of the build and in no store, so that its version is unknown here.
     fn try_from(predictor: &Predictor) -> Result<Self, StoreError> {
-        let artefact =
-            predictor.artefact.as_ref().ok_or_else(|| StoreError::PredictorUnknown(predictor.version.clone()))?;
+        let artefact = predictor.artefact.as_ref().ok_or_else(|| StoreError::PredictorUnknown(predictor.version.clone()))?;
         Ok(Self {
             version: predictor.version.clone(),
             device: artefact.device.to_string(),

@@ -113,8 +113,7 @@ impl TryFrom<SignatureRow> for PlacedSignature {
             dtype: row.dtype.into(),
             launches: row.launches,
             duration_us: row.duration_us,
-            counters: serde_json::from_str(&row.counters)
-                .map_err(|error| unreadable("the counters of a signature", error))?,
+            counters: serde_json::from_str(&row.counters).map_err(|error| unreadable("the counters of a signature", error))?,
             provenance: word("provenance", &row.provenance)?,
             clocks_locked: row.clocks_locked,
         };
@@ -197,8 +196,7 @@ impl TryFrom<PredictorRow> for PredictorInfo {
     type Error = StoreError;
 
     fn try_from(row: PredictorRow) -> Result<Self, StoreError> {
-        let since_1970 =
-            u64::try_from(row.created_at).map_err(|error| unreadable("created_at of a predictor", error))?;
+        let since_1970 = u64::try_from(row.created_at).map_err(|error| unreadable("created_at of a predictor", error))?;
         Ok(Self {
             version: row.predictor_id,
             content_sha256: row.content_sha256,

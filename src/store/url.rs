@@ -35,9 +35,7 @@ pub(super) fn target(config: &DatabaseConfig, data_dir: &Path) -> Result<Target,
             Err(error) => Err(refused(&format!("is not a usable postgres URL: {error}"))),
         },
         Some("sqlite") => sqlite(url),
-        Some(scheme) if url.contains("://") => {
-            Err(refused(&format!("has the scheme {scheme:?}, known are postgres and sqlite")))
-        }
+        Some(scheme) if url.contains("://") => Err(refused(&format!("has the scheme {scheme:?}, known are postgres and sqlite"))),
         _ => Err(refused("is not a URL: it must begin with postgres:// or sqlite://")),
     }
 }

@@ -16,11 +16,7 @@ use crate::{
 
 use super::{PostgresStore, sql};
 
-pub(super) async fn import(
-    store: &PostgresStore,
-    request_id: &str,
-    batch: &ImportBatch,
-) -> Result<ImportReceipt, StoreError> {
+pub(super) async fn import(store: &PostgresStore, request_id: &str, batch: &ImportBatch) -> Result<ImportReceipt, StoreError> {
     let plan = Plan::new(batch);
     let (sender, steps) = feed::channel();
     let order = Order {

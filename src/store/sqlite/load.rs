@@ -1,7 +1,7 @@
 //! Reads the catalog in one transaction that sees one version.
 
 use futures::TryStreamExt;
-use sqlx::{Connection, SqliteConnection, Row, sqlite::SqliteRow};
+use sqlx::{Connection, Row, SqliteConnection, sqlite::SqliteRow};
 
 use crate::store::{
     Catalog, StoreError,
@@ -16,8 +16,7 @@ pub(super) async fn catalog(store: &SqliteStore, previous: Option<Catalog>) -> R
     store
         .run(limits::LOAD, |connection| {
             Box::pin(async move {
-                let mut transaction =
-                    connection.begin_with("begin").await?;
+                let mut transaction = connection.begin_with("begin").await?;
                 let catalog = read(&mut transaction, previous.as_ref()).await?;
                 transaction.commit().await?;
                 Ok(catalog)
@@ -47,7 +46,7 @@ async fn read(connection: &mut SqliteConnection, previous: Option<&Catalog>) -> 
     let predictors = sqlx::query_as(sql::LOAD_PREDICTOR).fetch_all(&mut *connection).await?;
     for version in assembly.predictors(predictors)? {
         let artefact: String = sqlx::query_scalar(sql::PREDICTOR_ARTEFACT).bind(&version).fetch_one(&mut *connection).await?;
-        assembly.artefact(&version, &artefact)?;
+        assembly.artefact(&version, &artefact);
     }
     assembly.finish()
 }
