@@ -37,12 +37,11 @@ fn why_not_ready(admin: &Admin) -> Option<String> {
     if admin.stop.is_cancelled() {
         return Some("shutting down".to_owned());
     }
-    let error = snapshots.last_error().map(|error| format!(": {error}")).unwrap_or_default();
     if snapshots.current().is_err() {
-        return Some(format!("the catalog has not been read yet{error}"));
+        return Some("the catalog has not been read yet; the log says why".to_owned());
     }
     let age = snapshots.age()?;
-    snapshots.is_stale().then(|| format!("no contact with the store for {} s{error}", age.as_secs()))
+    snapshots.is_stale().then(|| format!("no contact with the store for {} s", age.as_secs()))
 }
 
 async fn render(State(admin): State<Admin>) -> impl IntoResponse {

@@ -83,13 +83,14 @@ impl CatalogCalls {
         let device = DeviceId::new("device", request.device)?;
         validate_workload("workload", &request.workload)?;
         let deleted = self.shared.store.delete_workload(&device, &request.workload).await;
-        self.shared.snapshots.refresh_soon();
-        deleted.map_err(|error| match error {
+        let deleted = deleted.map_err(|error| match error {
             StoreError::DeviceUnknown(_) if devices::built_in(&device).is_some() => {
                 ServiceError::unknown(Resource::Workload, request.workload)
             }
             error => error.into(),
-        })
+        })?;
+        self.shared.snapshots.refresh().await;
+        Ok(deleted)
     }
 }
 

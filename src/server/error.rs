@@ -245,6 +245,8 @@ impl From<StoreError> for ServiceError {
             StoreError::PredictorUnknown(version) => Self::unknown(Resource::Predictor, version),
             StoreError::Unavailable(why) => Self::StoreUnavailable(why),
             StoreError::Schema(why) | StoreError::Corrupt(why) => Self::Internal(why),
+            // No call rolls back, and the store was opened before the first call.
+            error @ (StoreError::NoEarlierPredictor { .. } | StoreError::Configuration(_)) => Self::Internal(error.to_string()),
         }
     }
 }
@@ -254,7 +256,7 @@ pub(super) fn to_message(error: ServiceError) -> tonic_types::Status {
     use prost::Message as _;
 
     let status = Status::from(error);
-    // Unwrap safety: none needed; details that do not decode leave code and message.
+    // The details of a status are its own message, encoded; were they not, code and message are still worth sending.
     tonic_types::Status::decode(status.details()).unwrap_or_else(|_| tonic_types::Status {
         code: status.code().into(),
         message: status.message().to_owned(),

@@ -88,7 +88,7 @@ impl Import {
             return Ok(receipt_to_wire(&would_be(&self.batch)));
         }
         let receipt = shared.store.import(&self.request_id, &self.batch).await?;
-        shared.snapshots.refresh_soon();
+        shared.snapshots.refresh().await;
         Ok(receipt_to_wire(&receipt))
     }
 }

@@ -90,7 +90,7 @@ pub async fn serve(
     on_bound: impl FnOnce(BoundAddresses),
 ) -> Result<(), ServeError> {
     let handle = metrics::install()?;
-    let snapshots = Arc::new(Snapshots::new(config.catalog.stale_after));
+    let snapshots = Arc::new(Snapshots::new(store.clone(), config.catalog.stale_after));
     let shared = Arc::new(Shared::new(&config, store.clone(), snapshots.clone()));
     let (routes, health) = grpc::services(shared).await?;
     let grpc_listener = bind("server.grpc_listen", config.server.grpc_listen).await?;
@@ -108,7 +108,7 @@ pub async fn serve(
     tasks.spawn(named("grpc", grpc::serve(config, grpc_listener, routes, soft.clone())));
     let admin = Admin { snapshots: snapshots.clone(), metrics: handle.clone(), stop: soft.clone() };
     tasks.spawn(named("admin", serve_admin(admin_listener, admin, hard.clone())));
-    tasks.spawn(named("catalog", follow(snapshots.clone(), store.clone(), hard.clone())));
+    tasks.spawn(named("catalog", follow(snapshots.clone(), hard.clone())));
     tasks.spawn(named("health", report_health(snapshots, health.clone(), hard.clone())));
     tasks.spawn(named("metrics", keep_metrics(handle, hard.clone())));
 
@@ -176,8 +176,8 @@ async fn serve_admin(listener: TcpListener, admin: Admin, stop: CancellationToke
     serving.await.map_err(ServeError::Admin)
 }
 
-async fn follow(snapshots: Arc<Snapshots>, store: Arc<dyn Store>, stop: CancellationToken) -> Result<(), ServeError> {
-    snapshots.follow(store.as_ref(), &stop).await;
+async fn follow(snapshots: Arc<Snapshots>, stop: CancellationToken) -> Result<(), ServeError> {
+    snapshots.follow(stop).await;
     Ok(())
 }
 

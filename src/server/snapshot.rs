@@ -1,61 +1,48 @@
-//! The snapshot that answers read, and the task that keeps it up with the store.
+//! The snapshot that answers read: whether it is there yet, and how far it may be behind the store.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use arc_swap::ArcSwapOption;
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Catalog, Store, StoreError};
+use crate::store::{Catalog, CatalogHandle, Store};
 
 use super::ServiceError;
 
-/// Wait between attempts while the store cannot be read.
-const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+/// How often it is looked whether the first catalog is there.
+const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The newest catalog that was read, and when the store was last in contact.
+/// The newest catalog that was read, and the store that it follows.
 pub(super) struct Snapshots {
-    current: ArcSwapOption<Catalog>,
-    loaded: CancellationToken,
-    contact: Mutex<Contact>,
-    wake: Notify,
+    handle: CatalogHandle,
+    store: Arc<dyn Store>,
     stale_after: Duration,
 }
 
-#[derive(Default)]
-struct Contact {
-    last: Option<Instant>,
-    error: Option<String>,
-}
-
 impl Snapshots {
-    pub(super) fn new(stale_after: Duration) -> Self {
-        Self {
-            current: ArcSwapOption::empty(),
-            loaded: CancellationToken::new(),
-            contact: Mutex::default(),
-            wake: Notify::new(),
-            stale_after,
-        }
+    pub(super) fn new(store: Arc<dyn Store>, stale_after: Duration) -> Self {
+        Self { handle: CatalogHandle::new(), store, stale_after }
     }
 
     /// The newest catalog; an error before the first was read.
     pub(super) fn current(&self) -> Result<Arc<Catalog>, ServiceError> {
-        let error = || ServiceError::StoreUnavailable("the catalog has not been read yet".to_owned());
-        self.current.load_full().ok_or_else(error)
+        if self.handle.is_loaded() {
+            Ok(self.handle.load())
+        } else {
+            Err(ServiceError::StoreUnavailable("the catalog has not been read yet".to_owned()))
+        }
     }
 
     /// Ends when the first catalog has been read.
     pub(super) async fn loaded(&self) {
-        self.loaded.cancelled().await;
+        while !self.handle.is_loaded() {
+            sleep(LOOK_INTERVAL).await;
+        }
     }
 
     /// Time since the store was last in contact; `None` when it never was.
     pub(super) fn age(&self) -> Option<Duration> {
-        self.contact().last.map(|last| last.elapsed())
+        self.handle.last_contact().map(|last| last.elapsed())
     }
 
     /// The store has been out of contact for longer than it may.
@@ -63,55 +50,15 @@ impl Snapshots {
         self.age().is_none_or(|age| age > self.stale_after)
     }
 
-    /// Why the last attempt to reach the store failed, if it did.
-    pub(super) fn last_error(&self) -> Option<String> {
-        self.contact().error.clone()
-    }
-
-    /// Has the store looked at now rather than when it next says that it changed.
-    pub(super) fn refresh_soon(&self) {
-        self.wake.notify_one();
+    /// Reads what a write has just changed, so that its caller finds it in the next answer. Failing that, the follower will.
+    pub(super) async fn refresh(&self) {
+        if let Err(error) = self.handle.refresh(self.store.as_ref()).await {
+            tracing::warn!(%error, "the catalog cannot be read after a write");
+        }
     }
 
     /// Follows the store until `stop`.
-    pub(super) async fn follow(&self, store: &dyn Store, stop: &CancellationToken) {
-        loop {
-            let step = async {
-                let pause = match self.refresh(store).await {
-                    Ok(()) => Duration::ZERO,
-                    Err(error) => {
-                        tracing::warn!(%error, "the catalog cannot be read");
-                        self.contact().error = Some(error.to_string());
-                        RETRY_INTERVAL
-                    }
-                };
-                tokio::time::sleep(pause).await;
-                tokio::select! {
-                    () = store.changed() => {}
-                    () = self.wake.notified() => {}
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = step => {}
-            }
-        }
-    }
-
-    async fn refresh(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let previous = self.current.load_full();
-        let version = store.catalog_version().await?;
-        if previous.as_ref().is_none_or(|previous| previous.version != version) {
-            let catalog = store.load_catalog(previous.as_deref()).await?;
-            tracing::info!(version = catalog.version, "catalog read");
-            self.current.store(Some(Arc::new(catalog)));
-            self.loaded.cancel();
-        }
-        *self.contact() = Contact { last: Some(Instant::now()), error: None };
-        Ok(())
-    }
-
-    fn contact(&self) -> std::sync::MutexGuard<'_, Contact> {
-        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) async fn follow(&self, stop: CancellationToken) {
+        self.handle.follow(self.store.clone(), stop).await;
     }
 }
