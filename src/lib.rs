@@ -6,6 +6,7 @@ pub mod config;
 pub mod domain;
 pub mod ingest;
 pub mod interference;
+pub mod server;
 pub mod store;
 
 /// The wire types, generated from `proto/pairsight/v1`.
