@@ -3,7 +3,7 @@
 
 pub mod domain;
 /// The wire types, generated from `proto/pairsight/v1`.
-#[expect(clippy::all, clippy::pedantic, clippy::allow_attributes, missing_docs, reason = "generated")]
+#[expect(clippy::all, clippy::pedantic, clippy::allow_attributes, reason = "generated")]
 pub mod proto {
     tonic::include_proto!("pairsight.v1");
 }

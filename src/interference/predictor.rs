@@ -1,8 +1,29 @@
-//! A fitted model as an immutable artefact, and the one from first principles.
+//! A fitted model as an immutable artefact, ready to answer; and the generic one from first principles.
+
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+use super::{
+    compose::WeightedTerm,
+    neighbourhood::Neighbourhood,
+    pressure::Needs,
+    terms::{self, TermSpec},
+};
 use crate::domain::{Channel, DeviceId, Provenance, SharingMode};
+
+/// Version of the artefact's form; a build reads only its own.
+const FORMAT: u32 = 1;
+
+/// Coefficients of the generic predictor: a victim that is bound by a resource slows down in proportion to the demand beyond
+/// its ceiling, for DRAM, L2 and the launch path; evicted L2 hits are DRAM demand.
+const GENERIC_TERMS: [&str; 4] =
+    ["dram_oversubscription", "l2_oversubscription", "l2_refetch_oversubscription", "launch_oversubscription"];
+
+/// 90 % quantile of log(measured / predicted) of the generic predictor, from its answers for the bundled simulated co-runs; the
+/// test `the_bound_of_the_generic_predictor_is_measured` recomputes it.
+const GENERIC_UPPER_LOG_RATIO: f64 = 0.70;
 
 /// One term with its coefficient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,14 +43,27 @@ pub struct FitReport {
     pub seed: u64,
     /// Timed directions used.
     pub samples: usize,
-    /// Weakest provenance among them.
+    /// Timed directions left out because a signature is missing.
+    pub left_out: usize,
+    /// Weakest provenance among the samples.
     pub provenance: Provenance,
     /// SHA-256 of the samples, hexadecimal.
     pub data_sha256: String,
+    /// Ridge that was chosen on left-out pairs, dimensionless.
+    pub ridge: f64,
     /// Mean absolute relative error on the fitted directions, per cent.
     pub training_mean_error_pct: f64,
     /// The same on directions left out by unordered pair of workloads, per cent.
     pub held_out_mean_error_pct: f64,
+}
+
+/// Upper bounds from errors on left-out directions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Level of the bound.
+    pub level: f64,
+    /// That quantile of log(measured / predicted) on left-out directions, at least 0.
+    pub upper_log_ratio: f64,
 }
 
 /// A fitted model: all that an answer depends on but the catalog.
@@ -41,52 +75,137 @@ pub struct Artefact {
     pub device: DeviceId,
     /// Sharing mode it was fitted for.
     pub sharing_mode: SharingMode,
-    /// Its terms.
+    /// Its terms, those with a coefficient above 0.
     pub terms: Vec<Term>,
+    /// Bounds.
+    pub calibration: Calibration,
+    /// Where the data lies.
+    pub neighbourhood: Neighbourhood,
     /// How it was fitted.
     pub fit: FitReport,
 }
 
-/// Why an artefact cannot be read.
+impl Artefact {
+    /// An artefact of the form that this build reads.
+    pub(super) fn new(
+        device: DeviceId,
+        sharing_mode: SharingMode,
+        terms: Vec<Term>,
+        calibration: Calibration,
+        neighbourhood: Neighbourhood,
+        fit: FitReport,
+    ) -> Self {
+        Self { format: FORMAT, device, sharing_mode, terms, calibration, neighbourhood, fit }
+    }
+}
+
+/// Why an artefact cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtefactError {
     /// Not JSON of the form.
     #[error("predictor artefact: {0}")]
     Json(#[from] serde_json::Error),
     /// Made by another version.
-    #[error("predictor artefact has format {0}, this build reads 1")]
+    #[error("predictor artefact has format {0}, this build reads {FORMAT}")]
     Format(u32),
+    /// A term that this build does not have.
+    #[error("predictor artefact has the unknown term {0:?}")]
+    Term(String),
+    /// A coefficient that no fit makes.
+    #[error("predictor artefact: coefficient of {term} must be a finite number, at least 0, is {coefficient}")]
+    Coefficient {
+        /// Name of the term.
+        term: String,
+        /// Its coefficient.
+        coefficient: f64,
+    },
 }
 
 /// A model ready to answer.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Predictor {
     /// First 16 hexadecimal digits of the artefact's SHA-256, or "generic-1".
     pub version: String,
-    /// SHA-256 of the artefact's JSON, hexadecimal.
+    /// SHA-256 of the artefact's JSON, hexadecimal; empty for the generic predictor.
     pub content_sha256: String,
     /// The artefact; `None` for the generic predictor.
     pub artefact: Option<Artefact>,
+    pub(super) terms: Vec<WeightedTerm>,
+    pub(super) needs: Needs,
+    pub(super) calibration: Calibration,
+    json: String,
 }
 
 impl Predictor {
-    /// Reads an artefact's JSON as [`Artefact::to_json`] wrote it.
-    pub fn from_json(json: &str) -> Result<Self, ArtefactError> {
-        let _ = json;
-        todo!()
+    /// Makes an artefact ready to answer.
+    pub fn new(artefact: &Artefact) -> Result<Self, ArtefactError> {
+        let json = serde_json::to_string(artefact)?;
+        Self::from_json(&json)
     }
 
-    /// The predictor from first principles.
+    /// Reads an artefact's JSON as [`Predictor::to_json`] gives it; its hash is that of the text.
+    pub fn from_json(json: &str) -> Result<Self, ArtefactError> {
+        let artefact: Artefact = serde_json::from_str(json)?;
+        if artefact.format != FORMAT {
+            return Err(ArtefactError::Format(artefact.format));
+        }
+        let terms = artefact.terms.iter().map(weighted).collect::<Result<Vec<_>, _>>()?;
+        let content_sha256 = format!("{:x}", Sha256::digest(json));
+        Ok(Self {
+            version: content_sha256[..16].to_owned(),
+            content_sha256,
+            needs: needs(&terms),
+            terms,
+            calibration: artefact.calibration.clone(),
+            artefact: Some(artefact),
+            json: json.to_owned(),
+        })
+    }
+
+    /// The artefact's JSON, the text that its version is the hash of; empty for the generic predictor.
     #[must_use]
-    pub fn generic() -> Self {
-        todo!()
+    pub fn to_json(&self) -> &str {
+        &self.json
+    }
+
+    /// The predictor from first principles, for devices and modes without a fit.
+    #[must_use]
+    pub fn generic() -> &'static Self {
+        static GENERIC: LazyLock<Predictor> = LazyLock::new(|| {
+            let terms: Vec<_> = GENERIC_TERMS
+                .iter()
+                .filter_map(|name| terms::term(name))
+                .map(|spec| WeightedTerm { spec, coefficient: 1.0 })
+                .collect();
+            Predictor {
+                version: "generic-1".to_owned(),
+                content_sha256: String::new(),
+                artefact: None,
+                needs: needs(&terms),
+                terms,
+                calibration: Calibration { level: 0.9, upper_log_ratio: GENERIC_UPPER_LOG_RATIO },
+                json: String::new(),
+            }
+        });
+        &GENERIC
     }
 }
 
-impl Artefact {
-    /// The artefact's JSON: equal for equal artefacts, so that its hash names it.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        todo!()
+impl std::fmt::Debug for Predictor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Predictor").field("version", &self.version).finish_non_exhaustive()
     }
+}
+
+fn weighted(term: &Term) -> Result<WeightedTerm, ArtefactError> {
+    let spec: &'static TermSpec = terms::term(&term.term).ok_or_else(|| ArtefactError::Term(term.term.clone()))?;
+    if term.coefficient.is_finite() && term.coefficient >= 0.0 {
+        Ok(WeightedTerm { spec, coefficient: term.coefficient })
+    } else {
+        Err(ArtefactError::Coefficient { term: term.term.clone(), coefficient: term.coefficient })
+    }
+}
+
+fn needs(terms: &[WeightedTerm]) -> Needs {
+    terms.iter().fold(Needs::default(), |needs, term| needs.union(term.spec.needs()))
 }

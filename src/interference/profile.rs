@@ -1,8 +1,9 @@
-//! A workload as the predictor sees it: each operator's use of the shared resources, as fractions of the device's ceilings.
+//! A workload as the predictor sees it: each operator's pressure on the shared resources, at each measured share.
 
 use std::sync::Arc;
 
-use crate::domain::{Device, KnownCounters, Provenance, SmShare, SoloLatency};
+use super::pressure::{Needs, Pressure};
+use crate::domain::{Device, KnownCounters, Provenance, Signature, SmShare, SoloLatency};
 
 /// One operator of a workload at one share, as a store or a request holds it.
 #[derive(Debug, Clone)]
@@ -23,6 +24,20 @@ pub struct OperatorRow {
     pub clocks_locked: bool,
 }
 
+impl From<&Signature> for OperatorRow {
+    fn from(signature: &Signature) -> Self {
+        Self {
+            sm_share: signature.sm_share,
+            operator: signature.operator.clone(),
+            launches: signature.launches,
+            duration_us: signature.duration_us,
+            counters: KnownCounters::from(&signature.counters),
+            provenance: signature.provenance,
+            clocks_locked: signature.clocks_locked,
+        }
+    }
+}
+
 /// One operator's pressure on the shared resources.
 #[derive(Debug, Clone)]
 pub struct OperatorProfile {
@@ -32,6 +47,7 @@ pub struct OperatorProfile {
     pub launches: f64,
     /// Mean duration of one launch, microseconds.
     pub duration_us: f64,
+    pub(super) pressure: Pressure,
 }
 
 /// A workload at one measured share.
@@ -41,6 +57,22 @@ pub struct ShareProfile {
     pub sm_share: SmShare,
     /// Its operators, in the order of the signatures.
     pub operators: Vec<OperatorProfile>,
+    /// Some duration was taken under locked clocks or flushed caches.
+    pub clocks_locked: bool,
+}
+
+impl ShareProfile {
+    /// Time in kernels of one iteration, microseconds.
+    #[must_use]
+    pub fn kernel_time_us(&self) -> f64 {
+        self.operators.iter().map(|op| op.launches * op.duration_us).sum()
+    }
+
+    /// Launches of one iteration.
+    #[must_use]
+    pub fn launches(&self) -> f64 {
+        self.operators.iter().map(|op| op.launches).sum()
+    }
 }
 
 /// What the catalog's snapshot holds of a workload on a device.
@@ -52,19 +84,21 @@ pub struct WorkloadProfile {
     pub family: Arc<str>,
     /// Signatures by share, ascending; empty when there is none.
     pub shares: Vec<ShareProfile>,
-    /// Solo latencies by share, ascending.
+    /// Solo latencies by share, ascending: the measured ones, or the sums of kernels when nothing was measured.
     pub solo: Vec<SoloLatency>,
-    /// Counters that the predictor uses and that some operator lacks.
+    /// Counters that the predictor can use and that some operator lacks.
     pub missing_counters: Vec<&'static str>,
     /// Weakest provenance among the signatures; `None` without signatures.
     pub provenance: Option<Provenance>,
     /// Catalog version at which the workload last changed.
     pub catalog_version: i64,
+    /// Quantities that every operator's counters gave.
+    pub(super) known: Needs,
 }
 
 impl WorkloadProfile {
     /// Builds the profile of `workload` on `device` from its rows (any order of shares; the order within a share is kept) and
-    /// its solo latencies (any order).
+    /// its solo latencies (any order). A share with operators and without any solo latency gets the sum of its kernels.
     #[must_use]
     pub fn build(
         device: &Device,
@@ -74,7 +108,55 @@ impl WorkloadProfile {
         solo: Vec<SoloLatency>,
         catalog_version: i64,
     ) -> Self {
-        let _ = (device, rows);
-        Self { workload, family, shares: vec![], solo, missing_counters: vec![], provenance: None, catalog_version }
+        let provenance = rows.iter().map(|row| row.provenance).max();
+        let mut known = Needs::ALL;
+        let mut shares: Vec<ShareProfile> = vec![];
+        for row in rows {
+            let at = shares.iter().position(|s| s.sm_share == row.sm_share).unwrap_or_else(|| {
+                shares.push(ShareProfile { sm_share: row.sm_share, operators: vec![], clocks_locked: false });
+                shares.len() - 1
+            });
+            let (pressure, given) = Pressure::new(device, row.sm_share, row.duration_us, &row.counters);
+            known = known.intersection(given);
+            shares[at].clocks_locked |= row.clocks_locked;
+            shares[at].operators.push(OperatorProfile {
+                operator: row.operator,
+                launches: row.launches,
+                duration_us: row.duration_us,
+                pressure,
+            });
+        }
+        shares.sort_by(|a, b| a.sm_share.get().total_cmp(&b.sm_share.get()));
+        let solo = best_solo_latencies(&workload, &shares, solo, provenance);
+        let missing_counters = if shares.is_empty() { vec![] } else { Needs::ALL.without(known).counters() };
+        Self { workload, family, shares, solo, missing_counters, provenance, catalog_version, known }
     }
+}
+
+/// The measured latencies where there are any, else one from the kernels at each share: the two are not mixed, because kernels
+/// profiled under locked clocks would bend the curve.
+fn best_solo_latencies(
+    workload: &Arc<str>,
+    shares: &[ShareProfile],
+    mut solo: Vec<SoloLatency>,
+    provenance: Option<Provenance>,
+) -> Vec<SoloLatency> {
+    if solo.iter().any(|s| !s.from_kernels) {
+        solo.retain(|s| !s.from_kernels);
+    } else if let Some(provenance) = provenance {
+        solo = shares
+            .iter()
+            .map(|share| SoloLatency {
+                workload: workload.clone(),
+                sm_share: share.sm_share,
+                latency_us: share.kernel_time_us(),
+                stdev_us: None,
+                samples: None,
+                provenance,
+                from_kernels: true,
+            })
+            .collect();
+    }
+    solo.sort_by(|a, b| a.sm_share.get().total_cmp(&b.sm_share.get()));
+    solo
 }

@@ -1,0 +1,206 @@
+//! What one operator asks of the shared resources while it runs, as fractions of the device's ceilings.
+
+use crate::domain::{Device, KnownCounters, L2_SECTOR_BYTES, SmShare};
+
+/// Launches per second that one launch path takes: a kernel launch costs the host and the front end about 5 us
+/// (NVIDIA, "CUDA C++ Best Practices Guide"; 2 to 10 us on all hosts we know of). Only the generic predictor depends on it;
+/// a fit scales its coefficient to it.
+pub(super) const LAUNCH_CEILING_PER_S: f64 = 200_000.0;
+
+/// A quantity that terms are made of, and that a signature may lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Need {
+    Dram,
+    L2,
+    L2Hits,
+    Footprint,
+    Writes,
+}
+
+impl Need {
+    pub(super) const ALL: [Self; 5] = [Self::Dram, Self::L2, Self::L2Hits, Self::Footprint, Self::Writes];
+
+    /// The counter that is asked for when the quantity is missing.
+    pub(super) fn counter(self) -> &'static str {
+        match self {
+            Self::Dram => "dram_read_bytes",
+            Self::L2 => "l2_read_sectors",
+            Self::L2Hits => "l2_sector_hits",
+            Self::Footprint => "cold_l2_miss_bytes",
+            Self::Writes => "l2_write_sectors",
+        }
+    }
+}
+
+/// A set of [`Need`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Needs(u8);
+
+impl Needs {
+    pub(super) const ALL: Self = Self(0b1_1111);
+
+    pub(super) fn of(needs: &[Need]) -> Self {
+        needs.iter().fold(Self(0), |set, need| set.with(*need))
+    }
+
+    pub(super) fn with(self, need: Need) -> Self {
+        Self(self.0 | 1 << need as u8)
+    }
+
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The counters that stand for the quantities in the set.
+    pub(super) fn counters(self) -> Vec<&'static str> {
+        Need::ALL.iter().filter(|need| self.0 & 1 << **need as u8 != 0).map(|need| need.counter()).collect()
+    }
+}
+
+/// Pressure of one operator; every field is dimensionless and at least 0. Missing quantities are 0 and noted in `known`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pressure {
+    /// DRAM bytes per second over the device's ceiling.
+    pub dram: f64,
+    /// L2 bytes per second over the device's ceiling.
+    pub l2: f64,
+    /// Bytes per second that hit in L2, over the DRAM ceiling: the demand on DRAM if they all missed.
+    pub hits: f64,
+    /// Bytes per second brought into L2, over the DRAM ceiling.
+    pub insertion: f64,
+    /// Bytes per second written through L2, over the L2 ceiling.
+    pub writes: f64,
+    /// Reuse interval (footprint / hit rate), times the DRAM ceiling, over the L2's size: how many times a full-speed stream
+    /// would have replaced the whole cache before a line is used again.
+    pub reuse: f64,
+    /// Footprint over the L2's size, at most 1.
+    pub footprint: f64,
+    /// Launches per second of the workload over [`LAUNCH_CEILING_PER_S`].
+    pub launch: f64,
+    /// SM share.
+    pub share: f64,
+    /// 1 while a kernel runs, 0 in the gaps between kernels.
+    pub busy: f64,
+}
+
+impl Pressure {
+    /// The pressure of a gap between kernels: launching goes on, nothing else.
+    pub(super) fn gap(share: f64, launch: f64) -> Self {
+        Self { dram: 0.0, l2: 0.0, hits: 0.0, insertion: 0.0, writes: 0.0, reuse: 0.0, footprint: 0.0, launch, share, busy: 0.0 }
+    }
+
+    /// The pressure of an operator whose launch takes `duration_us`, and which quantities its counters gave.
+    ///
+    /// Rates are raw sums over the duration; a percentage of the whole device's peak is used where the sums are missing.
+    pub(super) fn new(device: &Device, share: SmShare, duration_us: f64, counters: &KnownCounters) -> (Self, Needs) {
+        let seconds = duration_us * 1e-6;
+        let dram_ceiling = device.dram_bytes_per_s.as_ref().map(|c| c.value);
+        let l2_ceiling = device.l2_bytes_per_s.as_ref().map(|c| c.value);
+        let over = |bytes: Option<f64>, ceiling: Option<f64>| Some(bytes? / seconds / ceiling?);
+
+        let dram = over(dram_bytes(counters), dram_ceiling).or(counters.dram_pct.map(|p| p / 100.0));
+        let l2 = over(l2_bytes(counters), l2_ceiling).or(counters.l2_pct.map(|p| p / 100.0));
+        let hit_bytes = l2_hit_bytes(counters);
+        let hits = over(hit_bytes, dram_ceiling);
+        let insertion = over(counters.l2_sector_misses.map(|s| s * L2_SECTOR_BYTES), dram_ceiling).or(dram);
+        let writes = over(counters.l2_write_sectors.map(|s| s * L2_SECTOR_BYTES), l2_ceiling);
+        let l2_size = device.l2_bytes.map(|bytes| bytes as f64);
+        let footprint = counters.cold_l2_miss_bytes.zip(l2_size).map(|(bytes, size)| bytes / size);
+        let reuse = reuse_us(counters.cold_l2_miss_bytes, hit_bytes, duration_us)
+            .and_then(|us| Some(us * 1e-6 * dram_ceiling? / l2_size?))
+            .filter(|reuse| reuse.is_finite());
+
+        let known = [
+            (Need::Dram, dram.is_some()),
+            (Need::L2, l2.is_some()),
+            (Need::L2Hits, hits.is_some()),
+            (Need::Footprint, footprint.is_some()),
+            (Need::Writes, writes.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(need, known)| known.then_some(need))
+        .fold(Needs::default(), Needs::with);
+
+        let pressure = Self {
+            dram: dram.unwrap_or(0.0),
+            l2: l2.unwrap_or(0.0),
+            hits: hits.unwrap_or(0.0),
+            insertion: insertion.unwrap_or(0.0),
+            writes: writes.unwrap_or(0.0),
+            reuse: reuse.unwrap_or(0.0),
+            footprint: footprint.unwrap_or(0.0).min(1.0),
+            launch: 0.0,
+            share: share.get(),
+            busy: 1.0,
+        };
+        (pressure, known)
+    }
+
+    /// The mean of two pressures, `part` of it the other's.
+    pub(super) fn mixed_with(&self, other: &Self, part: f64) -> Self {
+        let mix = |mine: f64, theirs: f64| mine + part * (theirs - mine);
+        Self {
+            dram: mix(self.dram, other.dram),
+            l2: mix(self.l2, other.l2),
+            hits: mix(self.hits, other.hits),
+            insertion: mix(self.insertion, other.insertion),
+            writes: mix(self.writes, other.writes),
+            reuse: mix(self.reuse, other.reuse),
+            footprint: mix(self.footprint, other.footprint),
+            launch: mix(self.launch, other.launch),
+            share: mix(self.share, other.share),
+            busy: mix(self.busy, other.busy),
+        }
+    }
+
+    /// The pressure of the same work done `factor` times as fast.
+    pub(super) fn sped_up(&self, factor: f64) -> Self {
+        Self {
+            dram: self.dram * factor,
+            l2: self.l2 * factor,
+            hits: self.hits * factor,
+            insertion: self.insertion * factor,
+            writes: self.writes * factor,
+            reuse: self.reuse / factor,
+            ..*self
+        }
+    }
+}
+
+fn dram_bytes(counters: &KnownCounters) -> Option<f64> {
+    match (counters.dram_read_bytes, counters.dram_write_bytes) {
+        (Some(read), Some(write)) => Some(read + write),
+        (read, write) => counters.dram_bytes.or(read).or(write),
+    }
+}
+
+fn l2_bytes(counters: &KnownCounters) -> Option<f64> {
+    let sectors = match (counters.l2_read_sectors, counters.l2_write_sectors) {
+        (Some(read), Some(write)) => Some(read + write),
+        _ => None,
+    };
+    let looked_up = || Some(counters.l2_sector_hits? + counters.l2_sector_misses?);
+    Some(counters.l2_sectors.or(sectors).or_else(looked_up)? * L2_SECTOR_BYTES)
+}
+
+fn l2_hit_bytes(counters: &KnownCounters) -> Option<f64> {
+    let by_rate = || Some(l2_bytes(counters)? * counters.l2_hit_pct? / 100.0);
+    counters.l2_sector_hits.map(|sectors| sectors * L2_SECTOR_BYTES).or_else(by_rate)
+}
+
+/// Mean time between two uses of a byte of the footprint: footprint over hit bytes per time.
+fn reuse_us(footprint_bytes: Option<f64>, hit_bytes: Option<f64>, duration_us: f64) -> Option<f64> {
+    Some(footprint_bytes? / hit_bytes? * duration_us)
+}
