@@ -1,7 +1,8 @@
 //! What every verb works with: the configuration, the store, the catalog.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
 };
@@ -12,7 +13,7 @@ use secrecy::ExposeSecret;
 use super::failure::Advice;
 use crate::{
     bundled,
-    config::{Config, ConfigError, LogFormat},
+    config::{Config, ConfigError, LogFormat, Overrides},
     domain::{Device, DeviceId},
     ingest,
     store::{self, Catalog, Store},
@@ -35,6 +36,15 @@ pub struct GlobalArgs {
     pub log_format: Option<LogFormat>,
 }
 
+/// Where the flags of `serve` say to listen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Listen {
+    /// The gRPC port.
+    pub(super) grpc: Option<SocketAddr>,
+    /// The admin port.
+    pub(super) admin: Option<SocketAddr>,
+}
+
 /// What every verb works with.
 pub(super) struct Context {
     /// The settings.
@@ -44,22 +54,17 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Reads the configuration; `adjust` adds the flags of the verb.
-    pub(super) fn new(args: GlobalArgs, adjust: impl FnOnce(&mut Config)) -> Result<Self, ConfigError> {
+    /// Reads the configuration, with the flags on top.
+    pub(super) fn new(args: GlobalArgs, listen: Listen) -> Result<Self, ConfigError> {
         let store_named = args.data_dir.is_some() || args.database_url.is_some();
-        let config = Config::load(args.config.as_deref(), |config| {
-            if let Some(dir) = args.data_dir {
-                config.data_dir = dir;
-            }
-            if let Some(url) = args.database_url {
-                config.database.url = Some(url.into());
-            }
-            if let Some(format) = args.log_format {
-                config.log.format = format;
-            }
-            adjust(config);
-        })?;
-        Ok(Self { config, store_named })
+        let overrides = Overrides {
+            data_dir: args.data_dir,
+            database_url: args.database_url.map(Into::into),
+            grpc_listen: listen.grpc,
+            admin_listen: listen.admin,
+            log_format: args.log_format,
+        };
+        Ok(Self { config: Config::load(args.config.as_deref(), overrides)?, store_named })
     }
 
     /// Opens the store as it is.
@@ -107,6 +112,13 @@ impl Context {
     fn is_sqlite(&self) -> bool {
         self.config.database.url.as_ref().is_none_or(|url| url.expose_secret().starts_with("sqlite"))
     }
+}
+
+/// The built-in devices and those of `files`, which win.
+pub(super) fn known_devices(files: &[PathBuf]) -> anyhow::Result<BTreeMap<DeviceId, Device>> {
+    let mut devices = ingest::devices::built_in().clone();
+    devices.extend(read_device_files(files)?.into_iter().map(|device| (device.device_id.clone(), device)));
+    Ok(devices)
 }
 
 /// The devices of `files`, in order.

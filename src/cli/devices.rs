@@ -14,7 +14,7 @@ use crate::{
     domain::{self, DeviceId},
     ingest,
     proto::{Ceiling, CeilingBasis, Device, ListDevicesResponse},
-    server::{json::to_json, wire},
+    cli::wire,
     store::Catalog,
 };
 
@@ -80,11 +80,11 @@ pub(super) async fn run(args: DevicesArgs, context: &Context) -> anyhow::Result<
         DevicesCommand::List { files, format } => {
             let devices = all(&catalog, &files.device_file)?.iter().map(|device| wire::device(device, &catalog)).collect();
             let answer = ListDevicesResponse { devices, next_page_token: String::new() };
-            Ok(format.print(&to_json(&answer), || list(&answer.devices))?)
+            format.print_message(&answer, || list(&answer.devices))
         }
         DevicesCommand::Show { device, files, format } => {
             let device = wire::device(&find_device(&device, &files.device_file, &catalog)?, &catalog);
-            Ok(format.print(&to_json(&device), || show(&device))?)
+            format.print_message(&device, || show(&device))
         }
     }
 }

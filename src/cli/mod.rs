@@ -3,6 +3,7 @@
 mod context;
 mod devices;
 mod export;
+mod example;
 mod failure;
 mod fit;
 mod healthcheck;
@@ -18,6 +19,7 @@ mod share_arg;
 mod source;
 mod table;
 mod verdict;
+mod wire;
 mod words;
 mod workloads;
 
@@ -26,7 +28,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use context::GlobalArgs;
-use context::Context;
+use context::{Context, Listen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,11 +74,11 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn start(cli: Cli) -> anyhow::Result<()> {
-    let context = Context::new(cli.global, |config| {
-        if let Command::Serve(args) = &cli.command {
-            args.apply(config);
-        }
-    })?;
+    let listen = match &cli.command {
+        Command::Serve(args) => args.listen(),
+        _ => Listen::default(),
+    };
+    let context = Context::new(cli.global, listen)?;
     logging::start(&context.config.log, matches!(cli.command, Command::Serve(_)))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(dispatch(cli.command, &context));

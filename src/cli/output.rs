@@ -5,7 +5,11 @@ use std::{
     io::{self, Write},
 };
 
+use anyhow::Context;
+use prost::{Message, Name};
 use serde::Serialize;
+
+use crate::server::json::to_json_string;
 
 /// Form of what a verb prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -27,20 +31,28 @@ pub struct FormatArg {
 
 impl FormatArg {
     /// Prints `value` as JSON, or the text that `text` makes.
-    pub(super) fn print<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) -> io::Result<()> {
+    pub(super) fn print<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         match self.format {
-            Format::Json => print(&serde_json::to_string_pretty(value).map_err(io::Error::other)?),
+            Format::Json => print(&serde_json::to_string_pretty(value)?),
+            Format::Text => print(&text()),
+        }
+    }
+
+    /// Prints a message of the wire as JSON, or the text that `text` makes.
+    pub(super) fn print_message<M: Message + Name>(self, message: &M, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        match self.format {
+            Format::Json => print(&to_json_string(message)?),
             Format::Text => print(&text()),
         }
     }
 }
 
 /// Writes `text` and a line end to stdout.
-pub(super) fn print(text: &str) -> io::Result<()> {
+pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        written => written.context("standard output"),
     }
 }
 

@@ -16,7 +16,6 @@ use super::{
 use crate::{
     domain::SharingMode,
     proto::{self, PredictPairRequest, PredictPairView, tenant},
-    server::json::to_json,
 };
 
 const EXAMPLES: &str = "\
@@ -79,7 +78,7 @@ pub(super) async fn run(args: PredictArgs, context: &Context) -> anyhow::Result<
     let source = source(&args, context).await?;
     let request = request(&args);
     match source.predict(request.clone()).await {
-        Ok(answer) => Ok(args.format.print(&to_json(&answer), || verdict(&args.device, &answer))?),
+        Ok(answer) => args.format.print_message(&answer, || verdict(&args.device, &answer)),
         Err(status) => Err(advise(status.into(), &source, &request).await),
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     domain::{DeviceId, SharingMode},
     interference::{Artefact, Predictor},
     proto::{self, ListPredictorsResponse},
-    server::{json::to_json, wire},
+    cli::wire,
     store::{Catalog, PredictorInfo, Store},
 };
 
@@ -113,7 +113,7 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             let of_device = |info: &&PredictorInfo| device.as_ref().is_none_or(|device| info.device.as_str() == device);
             let predictors = catalog.predictors.iter().filter(of_device).map(wire::predictor).collect();
             let answer = ListPredictorsResponse { predictors, next_page_token: String::new() };
-            Ok(format.print(&to_json(&answer), || list(&answer.predictors))?)
+            format.print_message(&answer, || list(&answer.predictors))
         }
         PredictorCommand::Show { version, format } => {
             let info = find(&catalog, &version)?;
@@ -122,7 +122,7 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             let mut predictor = wire::predictor(info);
             predictor.terms = artefact.iter().flat_map(|artefact| &artefact.terms).map(wire::term).collect();
             predictor.artefact_json = json;
-            Ok(format.print(&to_json(&predictor), || show(&predictor, artefact.as_ref()))?)
+            format.print_message(&predictor, || show(&predictor, artefact.as_ref()))
         }
         PredictorCommand::Activate { version, format } => {
             let info = find(&catalog, &version)?;
@@ -146,7 +146,7 @@ fn changed(format: FormatArg, version: &str, device: &DeviceId, mode: SharingMod
         "sharing_mode": proto::SharingMode::from(mode).as_str_name(),
         "catalog_version": catalog_version,
     });
-    Ok(format.print(&answer, || format!("Predictor {version} answers for {device}, {mode}, from catalog version {catalog_version} on."))?)
+    format.print(&answer, || format!("Predictor {version} answers for {device}, {mode}, from catalog version {catalog_version} on."))
 }
 
 /// The predictor whose version is `version` or begins with it.

@@ -9,8 +9,9 @@ use tonic::{
 
 use super::{context::Context, failure::Advice};
 use crate::{
+    interference::Predictor,
     proto::{
-        ListDevicesRequest, ListWorkloadsRequest, PredictPairRequest, PredictPairResponse,
+        ListDevicesRequest, ListWorkloadsRequest, PredictPairRequest, PredictPairResponse, PredictPairView,
         catalog_service_client::CatalogServiceClient, prediction_service_client::PredictionServiceClient,
     },
     server,
@@ -41,7 +42,7 @@ impl Source {
             Self::Daemon(channel) => {
                 PredictionServiceClient::new(channel.clone()).predict_pair(request).await.map(tonic::Response::into_inner)
             }
-            Self::Store(catalog) => server::predict_offline(catalog, &request),
+            Self::Store(catalog) => server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false).map_err(Status::from),
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     domain::DeviceId,
     proto::{ListWorkloadsResponse, Workload},
-    server::{json::to_json, wire},
+    cli::wire,
     store::Catalog,
 };
 
@@ -95,11 +95,11 @@ pub(super) async fn run(args: WorkloadsArgs, context: &Context) -> anyhow::Resul
         WorkloadsCommand::List { device, filter, format } => {
             let workloads = matching(&context.catalog(&[]).await?, device.as_deref(), &filter)?;
             let answer = ListWorkloadsResponse { workloads, next_page_token: String::new() };
-            Ok(format.print(&to_json(&answer), || list(&answer.workloads))?)
+            format.print_message(&answer, || list(&answer.workloads))
         }
         WorkloadsCommand::Show { which, format } => {
             let workload = find(&context.catalog(&[]).await?, &which)?;
-            Ok(format.print(&to_json(&workload), || show(&workload))?)
+            format.print_message(&workload, || show(&workload))
         }
         WorkloadsCommand::Delete { which, format } => delete(&which, format, context).await,
     }
