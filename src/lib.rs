@@ -8,5 +8,6 @@ pub mod proto {
     tonic::include_proto!("pairsight.v1");
 }
 pub mod config;
+pub mod ingest;
 pub mod interference;
 pub mod store;

@@ -26,7 +26,7 @@ use crate::domain::{Device, PairSample, Provenance, SharingMode};
 const MIN_SAMPLES: usize = 10;
 const FOLDS: usize = 5;
 /// Ridges tried on left-out pairs; without a unit (see [`NormalEquations::solve`]).
-const RIDGES: [f64; 4] = [1e-6, 1e-4, 1e-3, 1e-2];
+const RIDGES: [f64; 3] = [1e-4, 1e-3, 1e-2];
 const GAUSS_NEWTON_STEPS: usize = 12;
 /// Level of the upper bounds.
 const LEVEL: f64 = 0.9;

@@ -5,6 +5,10 @@ use nalgebra::{DMatrix, DVector};
 /// Sweeps after which the solution is taken as it is; a few dozen are usual.
 const MAX_SWEEPS: usize = 10_000;
 
+/// A feature that is next to nothing in all of the data would get a huge coefficient and, with it, the first tenant that presses
+/// a little harder an absurd slowdown; below this root mean square (a fiftieth of a ceiling) the ridge grows.
+const LEAST_SCALE: f64 = 0.02;
+
 /// The sums from which a least-squares problem `min sum_k w_k (y_k - x_k . theta)^2` is solved.
 #[derive(Debug, Clone)]
 pub(super) struct NormalEquations {
@@ -27,13 +31,14 @@ impl NormalEquations {
     }
 
     /// The `theta >= 0` that minimises the weighted squares plus `ridge` times the squares of `theta`, each in units of its
-    /// column's root mean square, so that `ridge` has no unit. Columns that are zero everywhere get 0.
+    /// column's root mean square or [`LEAST_SCALE`], whichever is larger. Columns that are zero everywhere get 0.
     ///
     /// Cyclic coordinate descent: with `ridge > 0` the problem is strictly convex, so it converges to the one minimum
     /// (Franc, Hlavac, Navara, "Sequential coordinate-wise algorithm for the non-negative least squares problem", 2005).
     pub(super) fn solve(&self, ridge: f64) -> Vec<f64> {
         let n = self.moment.len();
-        let scale: Vec<f64> = (0..n).map(|i| (self.gram[(i, i)] / self.rows.max(1) as f64).sqrt()).collect();
+        let rms = |i: usize| (self.gram[(i, i)] / self.rows.max(1) as f64).sqrt();
+        let scale: Vec<f64> = (0..n).map(|i| if rms(i) > 0.0 { rms(i).max(LEAST_SCALE) } else { 0.0 }).collect();
         let mut theta = vec![0.0; n];
         // Gradient of half the objective, in scaled coordinates, at theta = 0.
         let mut gradient: Vec<f64> = (0..n).map(|i| if scale[i] > 0.0 { -self.moment[i] / scale[i] } else { 0.0 }).collect();
@@ -41,7 +46,7 @@ impl NormalEquations {
         for _ in 0..MAX_SWEEPS {
             let mut moved = 0.0_f64;
             for i in (0..n).filter(|i| scale[*i] > 0.0) {
-                let curvature = self.rows as f64 + penalty;
+                let curvature = self.gram[(i, i)] / (scale[i] * scale[i]) + penalty;
                 let next = (theta[i] - gradient[i] / curvature).max(0.0);
                 let step = next - theta[i];
                 if step != 0.0 {

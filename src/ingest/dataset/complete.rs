@@ -1,0 +1,125 @@
+//! What holds across the files of a dataset: missing solo latencies, parts that do not meet, the report.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    path::Path,
+    sync::Arc,
+};
+
+use super::{Content, Dataset, DatasetReport, manifest::Manifest, table::name_of};
+use crate::{
+    domain::{ImportBatch, KnownCounters, Signature, SmShare, SoloLatency},
+    ingest::{IngestError, Place},
+};
+
+/// A share as a key: equal for shares that are the same.
+pub(super) type ShareKey = i64;
+
+/// The key of `share`.
+#[expect(clippy::cast_possible_truncation, reason = "a share lies in (0, 1]")]
+pub(super) fn share_key(share: SmShare) -> ShareKey {
+    (share.get() / SmShare::TOLERANCE).round() as i64
+}
+
+/// The dataset from its parts.
+pub(super) fn dataset(dir: &Path, manifest: Manifest, mut content: Content) -> Result<Dataset, IngestError> {
+    let measured = content.solo.len() as u64;
+    let from_kernels = solo_from_kernels(&content);
+    warn(&mut content, from_kernels.len());
+    let report = DatasetReport {
+        signatures: content.signatures.len() as u64,
+        workloads: workloads(&content),
+        solo_latencies: measured,
+        solo_latencies_from_kernels: from_kernels.len() as u64,
+        pair_samples: content.pairs.len() as u64,
+        trace_entries: content.trace.len() as u64,
+        warnings: content.warnings,
+        ..counters(&content.signatures)
+    };
+    content.solo.extend(from_kernels);
+    let batch = ImportBatch {
+        device: manifest.device,
+        signatures: content.signatures,
+        solo_latencies: content.solo,
+        pair_samples: content.pairs,
+        trace: content.trace,
+    };
+    batch.validate().map_err(|invalid| IngestError::of(Place::file(dir), invalid))?;
+    Ok(Dataset {
+        name: name_of(dir),
+        batch,
+        sharing_mode: manifest.sharing_mode,
+        signature_basis: manifest.signature_basis,
+        licence: manifest.licence,
+        source: manifest.source,
+        batch_sizes: content.batch_sizes,
+        report,
+    })
+}
+
+/// The sum of the kernels for each workload and share that has signatures and no solo latency.
+fn solo_from_kernels(content: &Content) -> Vec<SoloLatency> {
+    let known: HashSet<(&str, ShareKey)> =
+        content.solo.iter().map(|solo| (solo.workload.as_ref(), share_key(solo.sm_share))).collect();
+    let mut sums: BTreeMap<(Arc<str>, ShareKey), SoloLatency> = BTreeMap::new();
+    for signature in &content.signatures {
+        let share = share_key(signature.sm_share);
+        if known.contains(&(signature.workload.as_ref(), share)) {
+            continue;
+        }
+        let sum = sums.entry((signature.workload.clone(), share)).or_insert_with(|| SoloLatency {
+            workload: signature.workload.clone(),
+            sm_share: signature.sm_share,
+            latency_us: 0.0,
+            stdev_us: None,
+            samples: None,
+            provenance: signature.provenance,
+            from_kernels: true,
+        });
+        sum.latency_us += signature.launches * signature.duration_us;
+        sum.provenance = sum.provenance.max(signature.provenance);
+    }
+    sums.into_values().collect()
+}
+
+fn warn(content: &mut Content, from_kernels: usize) {
+    let signed: HashSet<&str> = content.signatures.iter().map(|signature| signature.workload.as_ref()).collect();
+    let unsigned = |workload: &Arc<str>| !signed.contains(workload.as_ref());
+    let solo_only: BTreeSet<&Arc<str>> =
+        content.solo.iter().map(|solo| &solo.workload).filter(|workload| unsigned(workload)).collect();
+    let pairs = content.pairs.iter().filter(|pair| pair.workloads.iter().any(unsigned)).count();
+    let traced: BTreeSet<&Arc<str>> =
+        content.trace.iter().map(|entry| &entry.workload).filter(|workload| unsigned(workload)).collect();
+    let mut warnings = vec![];
+    if from_kernels > 0 {
+        warnings.push(format!(
+            "{from_kernels} workloads and shares have signatures but no solo latency: the sum of their kernels stands for it"
+        ));
+    }
+    if !solo_only.is_empty() {
+        warnings.push(format!("{} workloads have a solo latency but no signature", solo_only.len()));
+    }
+    if pairs > 0 {
+        warnings.push(format!("{pairs} co-runs have a workload without a signature"));
+    }
+    if !traced.is_empty() {
+        warnings.push(format!("{} workloads have a trace but no signature", traced.len()));
+    }
+    content.warnings.extend(warnings);
+}
+
+fn workloads(content: &Content) -> u64 {
+    let signed = content.signatures.iter().map(|signature| signature.workload.as_ref());
+    signed.chain(content.solo.iter().map(|solo| solo.workload.as_ref())).collect::<HashSet<&str>>().len() as u64
+}
+
+fn counters(signatures: &[Signature]) -> DatasetReport {
+    let there: BTreeSet<&str> =
+        signatures.iter().flat_map(|signature| signature.counters.iter()).map(|(name, _)| name.as_ref()).collect();
+    let missing = KnownCounters::NAMES.iter().filter(|name| !there.contains(*name));
+    DatasetReport {
+        metrics_used: there.iter().map(|name| (*name).to_owned()).collect(),
+        metrics_missing: missing.map(|name| (*name).to_owned()).collect(),
+        ..DatasetReport::default()
+    }
+}

@@ -1,0 +1,115 @@
+//! The dataset folder: `dataset.json`, `signature.csv[.gz]`, and optionally `solo.csv`, `pair.csv` and `trace.csv`.
+
+mod complete;
+mod manifest;
+mod pairs;
+mod signatures;
+mod solo;
+mod table;
+mod trace;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::Serialize;
+
+use self::table::Table;
+use super::{IngestError, Place, Progress};
+use crate::domain::{Device, DeviceId, ImportBatch, PairSample, SharingMode, Signature, SoloLatency, TraceEntry};
+
+pub use manifest::SignatureBasis;
+
+/// A dataset, whole and checked.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    /// Name of the folder.
+    pub name: String,
+    /// All that can be stored.
+    pub batch: ImportBatch,
+    /// How the device was shared in the co-runs, and limited in the solo runs.
+    pub sharing_mode: SharingMode,
+    /// What the counters are, if the dataset says.
+    pub signature_basis: Option<SignatureBasis>,
+    /// Terms under which it may be used; empty when not stated.
+    pub licence: String,
+    /// Where it comes from; empty when not stated.
+    pub source: String,
+    /// Batch size of a workload, where a `batch` column states it.
+    pub batch_sizes: BTreeMap<Arc<str>, u32>,
+    /// What was read and what is missing.
+    pub report: DatasetReport,
+}
+
+/// What was read of a dataset and what is missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DatasetReport {
+    /// Rows of `signature.csv`.
+    pub signatures: u64,
+    /// Workloads with a signature, a solo latency or both.
+    pub workloads: u64,
+    /// Rows of `solo.csv`.
+    pub solo_latencies: u64,
+    /// Workloads and shares whose solo latency is the sum of their kernels.
+    pub solo_latencies_from_kernels: u64,
+    /// Rows of `pair.csv` with at least one side timed.
+    pub pair_samples: u64,
+    /// Rows of `trace.csv`.
+    pub trace_entries: u64,
+    /// Counters in at least one signature.
+    pub metrics_used: Vec<String>,
+    /// Counters that the predictor can use and no signature has.
+    pub metrics_missing: Vec<String>,
+    /// What a person should know before trusting it.
+    pub warnings: Vec<String>,
+}
+
+/// What the readers of the single files fill.
+#[derive(Default)]
+struct Content {
+    signatures: Vec<Signature>,
+    solo: Vec<SoloLatency>,
+    pairs: Vec<PairSample>,
+    trace: Vec<TraceEntry>,
+    batch_sizes: BTreeMap<Arc<str>, u32>,
+    warnings: Vec<String>,
+}
+
+/// Reads the folder `dir`. `devices` are those known beside it: the built-in ones, and those of a device file.
+pub fn read(dir: &Path, devices: &BTreeMap<DeviceId, Device>, progress: &Progress) -> Result<Dataset, IngestError> {
+    let manifest = manifest::read(&dir.join("dataset.json"), devices)?;
+    let mut content = Content { warnings: manifest.warnings.clone(), ..Content::default() };
+
+    let signature_file = find(dir, "signature.csv").ok_or_else(|| IngestError::Open {
+        place: Place::file(&dir.join("signature.csv")),
+        source: std::io::Error::other("neither it nor signature.csv.gz is there"),
+    })?;
+    signatures::read(Table::open(&signature_file, progress)?, manifest.provenance, &mut content)?;
+    optional(dir, "solo.csv", progress, &mut content, |table, content| solo::read(table, manifest.provenance, content))?;
+    optional(dir, "pair.csv", progress, &mut content, |table, content| pairs::read(table, &manifest, content))?;
+    if let Some(file) = find(dir, "trace.csv") {
+        trace::read(Table::open(&file, progress)?, &mut content)?;
+    }
+    complete::dataset(dir, manifest, content)
+}
+
+fn optional(
+    dir: &Path,
+    name: &str,
+    progress: &Progress,
+    content: &mut Content,
+    read: impl FnOnce(Table, &mut Content) -> Result<(), IngestError>,
+) -> Result<(), IngestError> {
+    if let Some(file) = find(dir, name) {
+        return read(Table::open(&file, progress)?, content);
+    }
+    content.warnings.push(format!("there is no {name}"));
+    Ok(())
+}
+
+/// `name` or `name.gz` in `dir`, whichever is there.
+fn find(dir: &Path, name: &str) -> Option<PathBuf> {
+    [name.to_owned(), format!("{name}.gz")].into_iter().map(|name| dir.join(name)).find(|path| path.exists())
+}

@@ -1,0 +1,108 @@
+//! Reports of Nsight Compute as CSV: `--csv` of the raw page, the details page and `--metrics` runs, with whatever was printed
+//! around them.
+
+mod launches;
+mod layout;
+mod lines;
+mod metrics;
+mod notes;
+mod other;
+mod report;
+mod rows;
+mod signatures;
+mod totals;
+mod units;
+mod value;
+
+use std::path::Path;
+
+use self::{lines::Lines, rows::Rows, signatures::Signed, totals::Totals};
+use super::{
+    IngestError, Place, Progress,
+    input::{self, Text},
+};
+use crate::domain::{Device, ImportBatch, Invalid, Provenance, SmShare, SoloLatency, validate_workload};
+
+pub use metrics::CAPTURE_COMMAND;
+pub use report::ImportReport;
+
+/// What the report does not say.
+#[derive(Debug, Clone)]
+pub struct NcuOptions {
+    /// Device on which it was taken.
+    pub device: Device,
+    /// Name of the workload.
+    pub workload: String,
+    /// Share of the SMs on which it ran.
+    pub sm_share: SmShare,
+    /// Iterations of the workload in the report; `None` takes the report for one.
+    pub iterations: Option<u64>,
+    /// Mean latency of one iteration alone, microseconds; `None` takes the sum of the kernels.
+    pub latency_us: Option<f64>,
+}
+
+/// Reads the report `path`. An error names the file, and the line and the metric where there is one.
+pub fn read(path: &Path, options: &NcuOptions, progress: &Progress) -> Result<(ImportBatch, ImportReport), IngestError> {
+    let iterations = check(options).map_err(|invalid| IngestError::of(Place::file(path), invalid))?;
+    let mut text = input::open(path, progress)?;
+    other::refuse_by_magic(path, input::peek(&mut text, path)?)?;
+    read_text(path, text, options, iterations)
+}
+
+fn read_text(path: &Path, text: Text, options: &NcuOptions, iterations: u64) -> Result<(ImportBatch, ImportReport), IngestError> {
+    let mut rows = Rows::new(Lines::new(text, path), path);
+    let mut totals = Totals::default();
+    while rows.advance()? {
+        if let Some(layout) = rows.layout() {
+            totals.add(&rows, layout)?;
+        }
+    }
+    if rows.notes.tables == 0 {
+        return Err(rows.no_table());
+    }
+    if totals.variants.is_empty() {
+        return Err(rows.no_row());
+    }
+    let signed = signatures::sign(&totals, options, iterations);
+    if signed.signatures.is_empty() {
+        return Err(no_duration(path));
+    }
+    let report = report::report(&totals, &signed, &rows.notes, options, iterations);
+    let batch = batch(signed, options);
+    batch.validate().map_err(|invalid| IngestError::of(Place::file(path), invalid))?;
+    Ok((batch, report))
+}
+
+fn check(options: &NcuOptions) -> Result<u64, Invalid> {
+    validate_workload("workload", &options.workload)?;
+    if let Some(latency) = options.latency_us {
+        Invalid::positive("latency_us", latency)?;
+    }
+    match options.iterations {
+        Some(0) => Err(Invalid::new("iterations", "must be at least 1")),
+        iterations => Ok(iterations.unwrap_or(1)),
+    }
+}
+
+fn batch(signed: Signed, options: &NcuOptions) -> ImportBatch {
+    let kernels_us = signed.signatures.iter().map(|signature| signature.launches * signature.duration_us).sum();
+    let solo = SoloLatency {
+        workload: options.workload.as_str().into(),
+        sm_share: options.sm_share,
+        latency_us: options.latency_us.unwrap_or(kernels_us),
+        stdev_us: None,
+        samples: None,
+        provenance: Provenance::Imported,
+        from_kernels: options.latency_us.is_none(),
+    };
+    ImportBatch { signatures: signed.signatures, solo_latencies: vec![solo], ..ImportBatch::new(options.device.clone()) }
+}
+
+fn no_duration(path: &Path) -> IngestError {
+    let advice = format!("collect gpu__time_duration.sum as well, for example with: {CAPTURE_COMMAND}");
+    other::wrong(
+        Place::file(path),
+        "has no duration of any kernel (gpu__time_duration.sum, or Duration on the details page)",
+        &advice,
+    )
+}

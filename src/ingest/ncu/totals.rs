@@ -1,0 +1,213 @@
+//! Sums over the launches of a report. Memory grows with the distinct variants, not with the launches.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::{
+    launches::Launches,
+    layout::{Layout, Metrics},
+    metrics::{METRICS, SM_COUNT},
+    rows::Rows,
+    value::{self, Reading},
+};
+use crate::{
+    domain::{Invalid, MAX_OPERATOR_BYTES},
+    ingest::{IngestError, number::quoted},
+};
+
+/// A kernel with its grid and block.
+pub(super) struct Variant {
+    pub(super) kernel: Arc<str>,
+    pub(super) grid: Arc<str>,
+    pub(super) block: Arc<str>,
+    /// Distinct launches.
+    pub(super) launches: u64,
+    sums: Vec<Sum>,
+}
+
+struct Sum {
+    metric: usize,
+    sum: f64,
+    count: u64,
+}
+
+/// A report and a process in it: launch numbers are unique in one.
+type Run = (u32, u64);
+
+/// All that a report's rows add up to.
+#[derive(Default)]
+pub(super) struct Totals {
+    /// In order of first appearance.
+    pub(super) variants: Vec<Variant>,
+    /// Compute capabilities that the rows name.
+    pub(super) capabilities: BTreeSet<String>,
+    /// Numbers of SMs that the rows name.
+    pub(super) sm_counts: BTreeSet<String>,
+    index: HashMap<[Arc<str>; 3], usize>,
+    launches: HashMap<Run, Launches>,
+    read: HashMap<(Run, usize), Launches>,
+    summarised: HashMap<(Run, usize), u64>,
+    summary_read: HashSet<(Run, usize, usize)>,
+    last: Option<(Run, u64, usize)>,
+}
+
+impl Variant {
+    /// The mean of a metric over the launches that have it.
+    pub(super) fn mean(&self, metric: usize) -> Option<f64> {
+        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| sum.sum / sum.count as f64)
+    }
+
+    /// The sum of a metric over the launches that have it, and their number.
+    pub(super) fn sum(&self, metric: usize) -> Option<(f64, u64)> {
+        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| (sum.sum, sum.count))
+    }
+
+    fn add(&mut self, reading: &Reading, times: u64) {
+        let amount = reading.value * times as f64;
+        match self.sums.iter_mut().find(|sum| sum.metric == reading.metric) {
+            Some(sum) => {
+                sum.sum += amount;
+                sum.count += times;
+            }
+            None => self.sums.push(Sum { metric: reading.metric, sum: amount, count: times }),
+        }
+    }
+}
+
+impl Totals {
+    /// Adds the present row of `rows`.
+    pub(super) fn add(&mut self, rows: &Rows, layout: &Layout) -> Result<(), IngestError> {
+        let field = |column: Option<usize>| column.and_then(|column| rows.fields.get(column)).map_or("", |field| field.trim());
+        if self.capabilities.len() < 8 && !field(layout.capability).is_empty() {
+            self.capabilities.insert(field(layout.capability).to_owned());
+        }
+        let run = (rows.notes.tables, number(rows, "Process ID", field(layout.process))?);
+        let variant = self.variant(rows, field(Some(layout.kernel)), field(layout.grid), field(layout.block))?;
+        match &layout.metrics {
+            Metrics::Long { name, unit, value } => {
+                let launch = self.launch(rows, run, field(layout.id), variant)?;
+                self.read(rows, run, launch, variant, (field(Some(*name)), field(*unit), field(Some(*value))))
+            }
+            Metrics::Wide { columns, units } => {
+                let launch = self.launch(rows, run, field(layout.id), variant)?;
+                for (column, name) in columns {
+                    let unit = units.as_ref().and_then(|units| units.get(*column)).map_or("", String::as_str);
+                    self.read(rows, run, launch, variant, (name, unit, field(Some(*column))))?;
+                }
+                Ok(())
+            }
+            Metrics::Summary { name, unit, average, invocations } => {
+                let times = number(rows, "Invocations", field(Some(*invocations)))?;
+                let cells = (field(Some(*name)), field(*unit), field(Some(*average)));
+                self.read_summary(rows, run, times, variant, cells)
+            }
+        }
+    }
+
+    /// Launches in the whole report.
+    pub(super) fn launch_count(&self) -> u64 {
+        self.variants.iter().map(|variant| variant.launches).sum()
+    }
+
+    /// Processes in the whole report.
+    pub(super) fn process_count(&self) -> usize {
+        let runs = self.launches.keys().chain(self.summarised.keys().map(|(run, _)| run));
+        runs.collect::<HashSet<_>>().len()
+    }
+
+    /// Launches that have no value of `metric`, among the variants with a value in some launch.
+    pub(super) fn launches_without(&self, metric: usize) -> u64 {
+        let lacking = self.variants.iter().filter_map(|variant| Some(variant.launches.saturating_sub(variant.sum(metric)?.1)));
+        lacking.sum()
+    }
+
+    fn variant(&mut self, rows: &Rows, kernel: &str, grid: &str, block: &str) -> Result<usize, IngestError> {
+        if let Some((_, _, last)) = self.last {
+            let variant = &self.variants[last];
+            if variant.kernel.as_ref() == kernel && variant.grid.as_ref() == grid && variant.block.as_ref() == block {
+                return Ok(last);
+            }
+        }
+        // A name that was broken over lines is one name.
+        let kernel = kernel.replace(char::is_control, " ");
+        let checked = Invalid::text("Kernel Name", &kernel, MAX_OPERATOR_BYTES)
+            .and_then(|_| if grid.is_empty() { Ok("") } else { Invalid::text("Grid Size", grid, 64) })
+            .and_then(|_| if block.is_empty() { Ok("") } else { Invalid::text("Block Size", block, 64) });
+        checked.map_err(|invalid| IngestError::of(rows.place(), invalid))?;
+        let key: [Arc<str>; 3] = [kernel.as_str().into(), grid.into(), block.into()];
+        if let Some(known) = self.index.get(&key) {
+            return Ok(*known);
+        }
+        let [kernel, grid, block] = key.clone();
+        self.variants.push(Variant { kernel, grid, block, launches: 0, sums: vec![] });
+        self.index.insert(key, self.variants.len() - 1);
+        Ok(self.variants.len() - 1)
+    }
+
+    fn launch(&mut self, rows: &Rows, run: Run, id: &str, variant: usize) -> Result<u64, IngestError> {
+        let launch = number(rows, "ID", id)?;
+        match self.last {
+            Some((last_run, last_launch, last_variant)) if (last_run, last_launch) == (run, launch) => {
+                if last_variant != variant {
+                    let problem = format_args!("launch {launch} has another kernel, grid or block than in the row before");
+                    return Err(IngestError::invalid(rows.place().field("ID"), problem));
+                }
+                return Ok(launch);
+            }
+            _ => self.last = Some((run, launch, variant)),
+        }
+        if self.launches.entry(run).or_default().insert(launch) {
+            self.variants[variant].launches += 1;
+        }
+        Ok(launch)
+    }
+
+    fn read(&mut self, rows: &Rows, run: Run, launch: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
+        let Some(reading) = self.reading(rows, cells)? else { return Ok(()) };
+        // The same metric stands in several sections of the details page.
+        if self.read.entry((run, reading.metric)).or_default().insert(launch) {
+            self.variants[variant].add(&reading, 1);
+        }
+        Ok(())
+    }
+
+    fn read_summary(&mut self, rows: &Rows, run: Run, times: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
+        let launches = self.summarised.entry((run, variant)).or_default();
+        let more = times.saturating_sub(*launches);
+        *launches += more;
+        self.variants[variant].launches += more;
+        let Some(reading) = self.reading(rows, cells)? else { return Ok(()) };
+        if times > 0 && self.summary_read.insert((run, variant, reading.metric)) {
+            self.variants[variant].add(&reading, times);
+        }
+        Ok(())
+    }
+
+    fn reading(&mut self, rows: &Rows, (name, unit, cell): Cells) -> Result<Option<Reading>, IngestError> {
+        if name == SM_COUNT && self.sm_counts.len() < 8 {
+            self.sm_counts.insert(cell.to_owned());
+        }
+        value::read(name, unit, cell).map_err(|problem| IngestError::invalid(rows.place().field(name), problem))
+    }
+}
+
+/// Name, unit and value of a metric.
+type Cells<'r> = (&'r str, &'r str, &'r str);
+
+/// A whole number in a cell; an empty one, of a column that is not there, is 0.
+fn number(rows: &Rows, column: &str, cell: &str) -> Result<u64, IngestError> {
+    if cell.is_empty() {
+        return Ok(0);
+    }
+    let digits = cell.replace(',', "");
+    digits
+        .parse()
+        .map_err(|_| IngestError::invalid(rows.place().field(column), format_args!("{} is not a whole number", quoted(cell))))
+}
+
+/// The metrics that some variant has, in the order of the table.
+pub(super) fn metrics_there(variants: &[Variant]) -> Vec<usize> {
+    (0..METRICS.len()).filter(|metric| variants.iter().any(|variant| variant.sum(*metric).is_some())).collect()
+}
