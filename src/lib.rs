@@ -10,4 +10,5 @@ pub mod proto {
 pub mod config;
 pub mod ingest;
 pub mod interference;
+pub mod server;
 pub mod store;
