@@ -7,6 +7,7 @@ pub mod domain;
 pub mod proto {
     tonic::include_proto!("pairsight.v1");
 }
+pub mod cli;
 pub mod config;
 pub mod ingest;
 pub mod interference;

@@ -8,8 +8,6 @@ use std::{
 };
 
 use clap::Args;
-use secrecy::ExposeSecret;
-
 use super::failure::Advice;
 use crate::{
     bundled,
@@ -69,15 +67,12 @@ impl Context {
 
     /// Opens the store as it is.
     pub(super) async fn raw_store(&self) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(store::open(&self.config).await?)
+        Ok(store::open(&self.config.database, &self.config.data_dir).await?)
     }
 
-    /// Opens the store ready for use: SQLite migrated, the bundled catalog in it unless it is configured off.
+    /// Opens the store ready for use: the bundled catalog in it unless it is configured off.
     pub(super) async fn store(&self) -> anyhow::Result<Arc<dyn Store>> {
         let store = self.raw_store().await?;
-        if self.is_sqlite() {
-            store.migrate().await?;
-        }
         if self.config.catalog.bundled {
             bundled::install(store.as_ref()).await?;
         }
@@ -98,7 +93,11 @@ impl Context {
 
     /// Where a daemon with this configuration listens.
     pub(super) fn daemon_url(&self) -> String {
-        let mut address = self.config.server.grpc_listen;
+        self.url_of(self.config.server.grpc_listen)
+    }
+
+    /// How to reach what listens on `address` from this machine.
+    pub(super) fn url_of(&self, mut address: SocketAddr) -> String {
         if address.ip().is_unspecified() {
             address.set_ip(match address.ip() {
                 IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -107,10 +106,6 @@ impl Context {
         }
         let scheme = if self.config.server.tls_certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{address}")
-    }
-
-    fn is_sqlite(&self) -> bool {
-        self.config.database.url.as_ref().is_none_or(|url| url.expose_secret().starts_with("sqlite"))
     }
 }
 

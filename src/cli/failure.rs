@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use tonic_types::StatusExt;
 
 use super::output::note;
-use crate::config::ConfigError;
+use crate::{config::ConfigError, store::StoreError};
 
 /// The arguments fit the grammar but not each other.
 #[derive(Debug, thiserror::Error)]
@@ -84,11 +84,16 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     let is = |test: fn(&(dyn std::error::Error + 'static)) -> bool| error.chain().any(test);
     if is(|cause| cause.is::<Misuse>()) {
         2
-    } else if is(|cause| cause.is::<ConfigError>() || cause.is::<BadSetting>()) {
+    } else if is(is_configuration) {
         64
     } else {
         1
     }
+}
+
+fn is_configuration(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let store = cause.downcast_ref::<StoreError>();
+    cause.is::<ConfigError>() || cause.is::<BadSetting>() || matches!(store, Some(StoreError::Configuration(_)))
 }
 
 /// The error and its causes, each once: many errors already say what caused them.

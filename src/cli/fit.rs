@@ -18,7 +18,7 @@ use super::{
     table::printable,
 };
 use crate::{
-    domain::{Device, PairSample, Provenance, SharingMode, Signature, SoloLatency, family_of},
+    domain::{Device, PairSample, Provenance, Signature, SoloLatency, family_of},
     ingest::{
         Progress,
         dataset::{self, Dataset},

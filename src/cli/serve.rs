@@ -1,19 +1,15 @@
 //! `serve`: runs the daemon until it is told to stop.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use super::{
-    context::{Context, Listen, url_of},
-    example,
+    context::{Context, Listen},
     failure::BadSetting,
-    output::{note, print},
+    output::print,
 };
-use crate::server::{self, Bound};
 
 const EXAMPLES: &str = "\
 Once both ports are bound, one line of JSON on stdout says where: {\"grpc\":\"127.0.0.1:50051\",\"admin\":\"127.0.0.1:9464\"}. Logs go to

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::{
     cli::{
         context::Context,
-        failure::{Advice, Misuse, Refused},
-        output::{FormatArg, Format, note, print},
+        failure::{Advice, Refused},
+        output::{FormatArg, note, print},
         share_arg::{ShareArg, parse_mode},
         table::{printable, shortened},
         words,
