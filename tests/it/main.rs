@@ -1,1 +1,4 @@
 //! The integration tests: one binary, a module per capability.
+
+mod docs;
+mod interference;
