@@ -18,6 +18,17 @@ pub enum StoreError {
     /// No such predictor.
     #[error("predictor {0:?} is not in the catalog")]
     PredictorUnknown(String),
+    /// No predictor was active before the present one.
+    #[error("no predictor of device {device} was active for {sharing_mode} before the present one")]
+    NoEarlierPredictor {
+        /// The device.
+        device: String,
+        /// The sharing mode.
+        sharing_mode: String,
+    },
+    /// The store cannot be opened as it is configured; the text names the setting and never holds a password.
+    #[error("{0}")]
+    Configuration(String),
     /// The store cannot be reached now; trying again later may help.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),

@@ -1,17 +1,54 @@
 //! Where the catalog is kept: one trait, Postgres (the reference) and SQLite (embedded), and the snapshot that answers read.
 
+mod assembly;
+mod batch;
 mod catalog;
 mod error;
+mod failure;
+mod feed;
+mod handle;
+mod kept;
+mod limits;
+mod postgres;
+mod rows;
+mod sqlite;
+mod url;
+
+use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 
 pub use catalog::{Catalog, PredictorInfo};
 pub use error::StoreError;
+pub use handle::CatalogHandle;
+pub use postgres::PostgresStore;
+pub use sqlite::SqliteStore;
 
 use crate::{
+    config::DatabaseConfig,
     domain::{DeviceId, ImportBatch, ImportReceipt, PairSample, SharingMode, Signature, TraceEntry},
     interference::Predictor,
 };
+
+/// Opens the store that `config` names; without a URL the file `pairsight.db` in `data_dir`, made with its directories.
+///
+/// An SQLite file is brought up to date. A Postgres is not even asked before the first use, so that a daemon can start before
+/// its database; it is brought up to date by [`Store::migrate`] alone, and every other use of another schema is
+/// [`StoreError::Schema`].
+pub async fn open(config: &DatabaseConfig, data_dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match url::target(config, data_dir)? {
+        url::Target::Postgres(options) => Arc::new(PostgresStore::open(*options, config)),
+        url::Target::Sqlite(file) => Arc::new(SqliteStore::open(&file, config).await?),
+    })
+}
+
+/// What a transaction did.
+enum Written<T> {
+    /// Something that others have to learn of.
+    Changed(T),
+    /// Nothing.
+    Unchanged(T),
+}
 
 /// A place among the signatures of a workload: after it a page goes on.
 #[derive(Debug, Clone, Copy, PartialEq)]
