@@ -2,8 +2,11 @@
 
 mod devices;
 mod error;
+mod filter;
 pub mod json;
+mod paging;
 mod predict;
+mod snapshot;
 mod wire;
 
 pub use error::{DOMAIN, Resource, ServiceError};

@@ -1,9 +1,9 @@
 //! PredictPair as a function of the snapshot and the request: no store, no clock, no lock.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
-    domain::{ConfidenceClass, Device, DeviceId, Invalid, SharingMode, SmShare},
+    domain::{Device, DeviceId, Invalid, SharingMode, SmShare},
     interference::{PairPrediction, Predictor, Reason, Tenant, WorkloadProfile, predict},
     proto,
     store::Catalog,
@@ -31,36 +31,28 @@ pub fn predict_pair(
     if let (Some(mode), Some(total)) = (pair.sharing_mode, pair.stated_total()) {
         check_total(mode, total)?;
     }
-    let device = device(catalog, &pair.device)?;
+    let device = devices::find(catalog, &pair.device)?;
     let mode = pair.sharing_mode.unwrap_or_else(|| default_mode(catalog, &pair.device));
-    let shares = shares(&mut pair, &device)?;
+    let shares = shares(&mut pair, device)?;
     check_total(mode, shares[0].get() + shares[1].get())?;
     let profiles = profiles(catalog, &pair, request.profile_if_missing)?;
-    let tenants = [0, 1].map(|i| place(&device, &pair.tenants[i], profiles[i], shares[i]));
+    let tenants = [0, 1].map(|i| place(device, &pair.tenants[i], profiles[i], shares[i]));
     let tenants = both(tenants).map_err(|error| without_signature(error, request.profile_if_missing))?;
     let predictor = catalog.active.get(&(pair.device.clone(), mode)).map_or(generic, Arc::as_ref);
     let explain = pair.view != proto::PredictPairView::Basic;
     let prediction = predict(predictor, [&tenants[0], &tenants[1]], explain);
     check_finite(&prediction, &tenants)?;
     let answer = Answer {
-        device: &device,
+        device,
         sharing_mode: mode,
         tenants: [0, 1].map(|i| TenantAnswer { workload: pair.tenants[i].workload().unwrap_or_default(), tenant: &tenants[i] }),
         prediction: &prediction,
-        more_reasons: more_reasons(&device, mode, &pair, shares, stale),
+        more_reasons: more_reasons(device, mode, &pair, shares, stale),
         predictor_version: &predictor.version,
         catalog_version: catalog.version,
         view: pair.view,
     };
     Ok(answer.to_wire())
-}
-
-/// The device of the catalog, else the built-in one.
-fn device<'c>(catalog: &'c Catalog, id: &DeviceId) -> Result<Cow<'c, Device>, ServiceError> {
-    let stored = catalog.devices.get(id).map(|device| Cow::Borrowed(device.as_ref()));
-    stored
-        .or_else(|| devices::built_in(id).map(Cow::Borrowed))
-        .ok_or_else(|| ServiceError::unknown(Resource::Device, id.as_str()))
 }
 
 /// The only mode for which the device has a fitted predictor, else `SM_PARTITION`.
@@ -122,7 +114,7 @@ fn place(
 ) -> Result<Tenant, ServiceError> {
     match (&asked.source, profile) {
         (Source::Operators { operators, .. }, _) => {
-            Ok(Tenant::of_operators(device, operators, sm_share, asked.activity, asked.solo_latency_us))
+            Ok(Tenant::of_operators(device, operators, sm_share, asked.activity, asked.solo_latency_us)?)
         }
         (Source::Workload(_), Some(profile)) => {
             Ok(Tenant::place(device, profile, sm_share, asked.activity, asked.solo_latency_us)?)
@@ -146,11 +138,8 @@ fn more_reasons(device: &Device, mode: SharingMode, pair: &Pair<'_>, shares: [Sm
         reasons.extend([0, 1].into_iter().filter_map(|i| off_the_grid(device, &pair.tenants[i], shares[i], i)));
     }
     if stale {
-        reasons.push(Reason {
-            code: "SNAPSHOT_STALE",
-            detail: "The store cannot be reached; the answer is from the last catalog that was read.".to_owned(),
-            class: ConfidenceClass::Calibrated,
-        });
+        let detail = "the store cannot be reached: the answer is from the last catalog that was read";
+        reasons.push(Reason::note("SNAPSHOT_STALE", detail.to_owned()));
     }
     reasons
 }
@@ -165,17 +154,14 @@ fn off_the_grid(device: &Device, tenant: &TenantRequest<'_>, share: SmShare, i: 
         return None;
     }
     let name = tenant.workload().unwrap_or("operators");
-    Some(Reason {
-        code: "SHARE_ROUNDED",
-        detail: format!(
-            "tenants[{i}] ({name}): a share of {:.6} is {} SMs to the nearest, but {} is partitioned in steps of {}.",
-            share.get(),
-            share.sm_count(device.sm_count),
-            device.device_id,
-            device.partition_step
-        ),
-        class: ConfidenceClass::Calibrated,
-    })
+    let detail = format!(
+        "share {:.6} of {name} (tenants[{i}]) comes to {} SMs to the nearest, but {} is partitioned in steps of {}",
+        share.get(),
+        share.sm_count(device.sm_count),
+        device.device_id,
+        device.partition_step
+    );
+    Some(Reason::note("SHARE_ROUNDED", detail))
 }
 
 fn both<T, E>(results: [Result<T, E>; 2]) -> Result<[T; 2], E> {

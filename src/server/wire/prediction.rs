@@ -76,7 +76,7 @@ impl Answer<'_> {
             contributions: prediction.contributions.iter().map(contribution_to_wire).collect(),
             worst_operator_pairs: prediction.worst_operator_pairs.iter().map(operator_pair_to_wire).collect(),
             provenance: proto::Provenance::from(tenant.provenance).into(),
-            missing_counters: tenant.missing_counters.iter().map(|name| (*name).to_owned()).collect(),
+            missing_counters: prediction.missing_counters.iter().map(|name| (*name).to_owned()).collect(),
             ..basic
         }
     }
