@@ -31,7 +31,7 @@ impl TryFrom<&Predictor> for NewPredictor {
             device: artefact.device.to_string(),
             sharing_mode: artefact.sharing_mode.to_string(),
             content_sha256: predictor.content_sha256.clone(),
-            artefact: artefact.to_json(),
+            artefact: predictor.to_json().to_owned(),
             samples: i64::try_from(artefact.fit.samples).unwrap_or(i64::MAX),
             provenance: artefact.fit.provenance.to_string(),
             held_out_mean_error_pct: artefact.fit.held_out_mean_error_pct,

@@ -98,10 +98,7 @@ async fn merge_device(connection: &mut PgConnection, device: &Device, version: i
 
 pub(super) async fn delete_workload(store: &PostgresStore, device: &DeviceId, workload: &str) -> Result<i64, StoreError> {
     let (device, workload) = (device.to_string(), workload.to_owned());
-    let work = |connection, version| -> futures::future::BoxFuture<'_, _> {
-        Box::pin(delete(connection, version, device, workload))
-    };
-    store.write(limits::WRITE, work).await
+    store.write(limits::WRITE, |connection, version| Box::pin(delete(connection, version, device, workload))).await
 }
 
 async fn delete(

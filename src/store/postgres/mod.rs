@@ -23,7 +23,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use tokio::{sync::Notify, time::timeout};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
 use super::{
     Catalog, PlacedSignature, SignatureCursor, Store, StoreError, Written,
