@@ -7,8 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use clap::Args;
-use secrecy::ExposeSecret;
 use super::failure::Advice;
 use crate::{
     bundled,
@@ -17,6 +15,8 @@ use crate::{
     ingest,
     store::{self, Catalog, Store},
 };
+use clap::Args;
+use secrecy::ExposeSecret;
 
 /// What holds for every verb; stronger than the environment, which is stronger than the file.
 #[derive(Debug, Clone, Default, Args)]

@@ -67,10 +67,10 @@ enum DevicesCommand {
 
 /// `--device-file`, for each verb that takes it.
 #[derive(Debug, Clone, Args)]
-pub struct DeviceFiles {
+pub(super) struct DeviceFiles {
     /// TOML file with more devices, one `[[device]]` each; may be given several times.
     #[arg(long, value_name = "FILE")]
-    pub device_file: Vec<PathBuf>,
+    pub(super) device_file: Vec<PathBuf>,
 }
 
 /// Runs the verb.
@@ -105,17 +105,20 @@ fn on_wire(device: &domain::Device, catalog: &Catalog) -> Device {
 
 fn list(devices: &[Device]) -> String {
     let header = ["device", "SMs", "step", "L2", "DRAM peak", "fitted for", "origin"];
-    table(header, devices.iter().map(|device| {
-        [
-            device.device_id.clone(),
-            device.sm_count.to_string(),
-            device.partition_step.to_string(),
-            if device.l2_bytes == 0 { "-".to_owned() } else { words::size(device.l2_bytes) },
-            device.dram_bytes_per_s.as_ref().map_or_else(|| "-".to_owned(), |ceiling| words::bandwidth(ceiling.value)),
-            modes(device),
-            device.origin.clone(),
-        ]
-    }))
+    table(
+        header,
+        devices.iter().map(|device| {
+            [
+                device.device_id.clone(),
+                device.sm_count.to_string(),
+                device.partition_step.to_string(),
+                if device.l2_bytes == 0 { "-".to_owned() } else { words::size(device.l2_bytes) },
+                device.dram_bytes_per_s.as_ref().map_or_else(|| "-".to_owned(), |ceiling| words::bandwidth(ceiling.value)),
+                modes(device),
+                device.origin.clone(),
+            ]
+        }),
+    )
 }
 
 fn modes(device: &Device) -> String {

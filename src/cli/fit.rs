@@ -219,7 +219,8 @@ fn text(fitted: &Fitted) -> String {
         Some(version) => format!("Published: it answers from catalog version {version} on."),
         None => "Not stored; --publish stores it and makes it the one that answers.".to_owned(),
     };
-    let left_out = if fitted.left_out > 0 { format!(" ({} left out for want of a signature)", fitted.left_out) } else { String::new() };
+    let left_out =
+        if fitted.left_out > 0 { format!(" ({} left out for want of a signature)", fitted.left_out) } else { String::new() };
     format!(
         "Predictor {} for {}, {}\nfitted on {} timed directions{left_out}, {}\nmean error {:.2}% on these, {:.2}% on pairs of workloads left \
          out\n\n{}\n\n{published}",

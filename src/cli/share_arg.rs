@@ -9,7 +9,7 @@ use crate::{
 
 /// A part of a device's SMs, as a person writes it: `0.5`, `50%` or `54sm`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ShareArg {
+pub(super) enum ShareArg {
     /// A fraction in (0, 1].
     Fraction(f64),
     /// A number of SMs.
@@ -28,8 +28,9 @@ impl FromStr for ShareArg {
             };
         }
         let (number, scale) = lower.strip_suffix('%').map_or((lower.as_str(), 1.0), |number| (number.trim(), 100.0));
-        let number: f64 =
-            number.parse().map_err(|_| format!("{text:?} is not a share: write a fraction (0.5), per cent (50%) or SMs (54sm)"))?;
+        let number: f64 = number
+            .parse()
+            .map_err(|_| format!("{text:?} is not a share: write a fraction (0.5), per cent (50%) or SMs (54sm)"))?;
         match SmShare::new("share", number / scale) {
             Ok(share) => Ok(Self::Fraction(share.get())),
             Err(error) if scale == 1.0 && number > 1.0 && number.fract() == 0.0 && number.is_finite() => {
@@ -60,11 +61,11 @@ impl ShareArg {
 
 /// A workload on a share. Workload names may hold `@`, so the last one splits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TenantArg {
+pub(super) struct TenantArg {
     /// Name of the workload.
-    pub workload: String,
+    pub(super) workload: String,
     /// Its share.
-    pub share: ShareArg,
+    pub(super) share: ShareArg,
 }
 
 impl FromStr for TenantArg {

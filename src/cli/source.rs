@@ -1,6 +1,6 @@
 //! Who answers a prediction: a daemon, or the same code here on the store's catalog.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tonic::{
     Status,
@@ -9,6 +9,7 @@ use tonic::{
 
 use super::{context::Context, failure::Advice};
 use crate::{
+    ingest,
     interference::Predictor,
     proto::{
         ListDevicesRequest, ListWorkloadsRequest, PredictPairRequest, PredictPairResponse, PredictPairView,
@@ -42,7 +43,9 @@ impl Source {
             Self::Daemon(channel) => {
                 PredictionServiceClient::new(channel.clone()).predict_pair(request).await.map(tonic::Response::into_inner)
             }
-            Self::Store(catalog) => server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false).map_err(Status::from),
+            Self::Store(catalog) => {
+                server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false).map_err(Status::from)
+            }
         }
     }
 
@@ -55,7 +58,10 @@ impl Source {
                 let devices = answer.map(|answer| answer.into_inner().devices).unwrap_or_default();
                 devices.into_iter().map(|device| device.device_id).collect()
             }
-            Self::Store(catalog) => catalog.devices.keys().map(ToString::to_string).collect(),
+            Self::Store(catalog) => {
+                let known: BTreeSet<_> = catalog.devices.keys().chain(ingest::devices::built_in().keys()).collect();
+                known.into_iter().map(ToString::to_string).collect()
+            }
         }
     }
 
@@ -107,6 +113,7 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
 fn trust(context: &Context) -> anyhow::Result<ClientTlsConfig> {
     let tls = ClientTlsConfig::new();
     let Some(path) = &context.config.server.tls_certificate else { return Ok(tls) };
-    let pem = std::fs::read(path).map_err(|error| Advice::new(format!("{}: {error}", path.display()), "see server.tls_certificate"))?;
+    let pem =
+        std::fs::read(path).map_err(|error| Advice::new(format!("{}: {error}", path.display()), "see server.tls_certificate"))?;
     Ok(tls.ca_certificate(Certificate::from_pem(pem)))
 }

@@ -144,11 +144,13 @@ fn known_device(catalog: &Catalog, device: &str) -> anyhow::Result<DeviceId> {
 fn find(catalog: &Catalog, which: &Which) -> anyhow::Result<Workload> {
     let device = known_device(catalog, &which.device)?;
     let workloads = catalog.workloads.get(&device);
-    workloads.and_then(|all| all.get(which.workload.as_str())).map(|profile| workload_to_wire(&device, profile)).ok_or_else(|| {
-        let names = workloads.into_iter().flat_map(|all| all.keys()).map(AsRef::as_ref);
-        let hint = did_you_mean(&which.workload, names, &format!("pairsight workloads list --device {device}"));
-        Advice::new(format!("workload {:?} is not in the catalog of device {device}", which.workload), hint).into()
-    })
+    workloads.and_then(|all| all.get(which.workload.as_str())).map(|profile| workload_to_wire(&device, profile)).ok_or_else(
+        || {
+            let names = workloads.into_iter().flat_map(|all| all.keys()).map(AsRef::as_ref);
+            let hint = did_you_mean(&which.workload, names, &format!("pairsight workloads list --device {device}"));
+            Advice::new(format!("workload {:?} is not in the catalog of device {device}", which.workload), hint).into()
+        },
+    )
 }
 
 fn list(workloads: &[Workload]) -> String {
@@ -156,21 +158,25 @@ fn list(workloads: &[Workload]) -> String {
         return "No workload.".to_owned();
     }
     let header = ["workload", "device", "shares", "operators", "launches", "alone on the largest share", "from"];
-    table(header, workloads.iter().map(|workload| {
-        [
-            workload.workload.clone(),
-            workload.device.clone(),
-            shares(&workload.sm_shares),
-            workload.operators.to_string(),
-            words::significant(workload.launches),
-            workload.solo_latencies.last().map_or_else(|| "-".to_owned(), |solo| words::duration(solo.latency_us)),
-            words::provenance(workload.provenance()).to_owned(),
-        ]
-    }))
+    table(
+        header,
+        workloads.iter().map(|workload| {
+            [
+                workload.workload.clone(),
+                workload.device.clone(),
+                shares(&workload.sm_shares),
+                workload.operators.to_string(),
+                words::significant(workload.launches),
+                workload.solo_latencies.last().map_or_else(|| "-".to_owned(), |solo| words::duration(solo.latency_us)),
+                words::provenance(workload.provenance()).to_owned(),
+            ]
+        }),
+    )
 }
 
 fn shares(shares: &[f64]) -> String {
-    let shares: Vec<_> = shares.iter().map(|share| format!("{:.4}", share).trim_end_matches('0').trim_end_matches('.').to_owned()).collect();
+    let shares: Vec<_> =
+        shares.iter().map(|share| format!("{:.4}", share).trim_end_matches('0').trim_end_matches('.').to_owned()).collect();
     if shares.is_empty() { "none".to_owned() } else { shares.join(" ") }
 }
 
