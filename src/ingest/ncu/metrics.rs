@@ -119,7 +119,7 @@ pub(super) const METRICS: &[Metric] = &[
 ];
 
 /// What the predictor can use: counters that stand for one another, and the metric to collect when none of them is there.
-pub(super) const WANTED: &[(&[&str], &str)] = &[
+pub(in crate::ingest) const WANTED: &[(&[&str], &str)] = &[
     (&["dram_read_bytes", "dram_bytes", "dram_pct"], "dram__bytes_read.sum"),
     (&["dram_write_bytes", "dram_bytes", "dram_pct"], "dram__bytes_write.sum"),
     (&["l2_read_sectors", "l2_sectors", "l2_pct"], "lts__t_sectors_op_read.sum"),
