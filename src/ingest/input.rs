@@ -16,6 +16,9 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The decompressed, decoded text of a file.
 pub(super) type Text = BufReader<DecodeReaderBytes<Box<dyn Read + Send>, Vec<u8>>>;
 
+/// A text whose first bytes were looked at, and are still in it.
+pub(super) type PeekedText = Chain<Cursor<Vec<u8>>, Text>;
+
 /// Opens `path`; bytes read from the disk are told to `progress`.
 pub(super) fn open(path: &Path, progress: &Progress) -> Result<Text, IngestError> {
     let failed = |source| IngestError::Open { place: Place::file(path), source };
@@ -42,7 +45,7 @@ pub(super) fn from_reader(mut reader: impl Read + Send + 'static) -> io::Result<
 }
 
 /// The first bytes of `text`, and the text with them still in it.
-pub(super) fn peek(mut text: Text, path: &Path) -> Result<(Vec<u8>, Chain<Cursor<Vec<u8>>, Text>), IngestError> {
+pub(super) fn peek(mut text: Text, path: &Path) -> Result<(Vec<u8>, PeekedText), IngestError> {
     const HEAD: u64 = 64;
     let mut head = vec![];
     let read = text.by_ref().take(HEAD).read_to_end(&mut head);

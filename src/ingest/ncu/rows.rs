@@ -70,7 +70,7 @@ impl<'p, R: BufRead> Rows<'p, R> {
                 self.notes.take_preamble(&line);
                 continue;
             };
-            let taken = self.take_line(line, &mut layout);
+            let taken = self.take_line(&line, &mut layout);
             self.layout = Some(layout);
             if taken? {
                 return Ok(true);
@@ -112,11 +112,10 @@ impl<'p, R: BufRead> Rows<'p, R> {
         }
     }
 
-    fn take_line(&mut self, line: Line, layout: &mut Layout) -> Result<bool, IngestError> {
+    fn take_line(&mut self, line: &Line, layout: &mut Layout) -> Result<bool, IngestError> {
         if line.text.trim().is_empty() {
             return Ok(false);
         }
-        let first_text: String = line.text.chars().take(200).collect();
         match self.take_row(line, layout)? {
             Taken::Row => return Ok(true),
             Taken::Units => {
@@ -124,12 +123,12 @@ impl<'p, R: BufRead> Rows<'p, R> {
                     *units = Some(self.fields.clone());
                 }
             }
-            Taken::Nothing => self.notes.skip(self.line, &first_text),
+            Taken::Nothing => self.notes.skip(line),
         }
         Ok(false)
     }
 
-    fn take_row(&mut self, line: Line, layout: &Layout) -> Result<Taken, IngestError> {
+    fn take_row(&mut self, line: &Line, layout: &Layout) -> Result<Taken, IngestError> {
         let start = if layout.quoted && !line.text.starts_with('"') { row_within(&line.text) } else { Some(0) };
         let begins_like_row = start.is_some() && (!layout.quoted || line.text[start.unwrap_or(0)..].starts_with('"'));
         let text = &line.text[start.unwrap_or(0)..];

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     domain::{Invalid, MAX_OPERATOR_BYTES},
-    ingest::{IngestError, number::quoted},
+    ingest::{
+        IngestError,
+        number::{count, quoted},
+    },
 };
 
 /// A kernel with its grid and block.
@@ -29,7 +32,7 @@ pub(super) struct Variant {
 
 struct Sum {
     metric: usize,
-    sum: f64,
+    total: f64,
     count: u64,
 }
 
@@ -56,22 +59,22 @@ pub(super) struct Totals {
 impl Variant {
     /// The mean of a metric over the launches that have it.
     pub(super) fn mean(&self, metric: usize) -> Option<f64> {
-        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| sum.sum / sum.count as f64)
+        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| sum.total / count(sum.count))
     }
 
     /// The sum of a metric over the launches that have it, and their number.
     pub(super) fn sum(&self, metric: usize) -> Option<(f64, u64)> {
-        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| (sum.sum, sum.count))
+        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| (sum.total, sum.count))
     }
 
     fn add(&mut self, reading: &Reading, times: u64) {
-        let amount = reading.value * times as f64;
+        let amount = reading.value * count(times);
         match self.sums.iter_mut().find(|sum| sum.metric == reading.metric) {
             Some(sum) => {
-                sum.sum += amount;
+                sum.total += amount;
                 sum.count += times;
             }
-            None => self.sums.push(Sum { metric: reading.metric, sum: amount, count: times }),
+            None => self.sums.push(Sum { metric: reading.metric, total: amount, count: times }),
         }
     }
 }
