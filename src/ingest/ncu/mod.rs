@@ -4,7 +4,7 @@
 mod launches;
 mod layout;
 mod lines;
-mod metrics;
+pub(super) mod metrics;
 mod notes;
 mod other;
 mod report;
@@ -14,13 +14,10 @@ mod totals;
 mod units;
 mod value;
 
-use std::path::Path;
+use std::{io::BufRead, path::Path};
 
 use self::{lines::Lines, rows::Rows, signatures::Signed, totals::Totals};
-use super::{
-    IngestError, Place, Progress,
-    input::{self, Text},
-};
+use super::{IngestError, Place, Progress, input};
 use crate::domain::{Device, ImportBatch, Invalid, Provenance, SmShare, SoloLatency, validate_workload};
 
 pub use metrics::CAPTURE_COMMAND;
@@ -44,18 +41,21 @@ pub struct NcuOptions {
 /// Reads the report `path`. An error names the file, and the line and the metric where there is one.
 pub fn read(path: &Path, options: &NcuOptions, progress: &Progress) -> Result<(ImportBatch, ImportReport), IngestError> {
     let iterations = check(options).map_err(|invalid| IngestError::of(Place::file(path), invalid))?;
-    let mut text = input::open(path, progress)?;
-    other::refuse_by_magic(path, input::peek(&mut text, path)?)?;
+    let (head, text) = input::peek(input::open(path, progress)?, path)?;
+    other::refuse_by_magic(path, &head)?;
     read_text(path, text, options, iterations)
 }
 
-fn read_text(path: &Path, text: Text, options: &NcuOptions, iterations: u64) -> Result<(ImportBatch, ImportReport), IngestError> {
+fn read_text(
+    path: &Path,
+    text: impl BufRead,
+    options: &NcuOptions,
+    iterations: u64,
+) -> Result<(ImportBatch, ImportReport), IngestError> {
     let mut rows = Rows::new(Lines::new(text, path), path);
     let mut totals = Totals::default();
-    while rows.advance()? {
-        if let Some(layout) = rows.layout() {
-            totals.add(&rows, layout)?;
-        }
+    while let Some(row) = rows.next()? {
+        totals.add(&row)?;
     }
     if rows.notes.tables == 0 {
         return Err(rows.no_table());

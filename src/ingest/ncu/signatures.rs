@@ -8,7 +8,10 @@ use super::{
     totals::{Totals, Variant},
     units::Dimension,
 };
-use crate::domain::{Counters, Provenance, Signature};
+use crate::{
+    domain::{Counters, Provenance, Signature},
+    ingest::number,
+};
 
 /// Signatures, and how they were come by.
 #[derive(Default)]
@@ -51,7 +54,7 @@ pub(super) fn sign(totals: &Totals, options: &NcuOptions, iterations: u64) -> Si
             grid: variant.grid.clone(),
             block: variant.block.clone(),
             dtype: "".into(),
-            launches: variant.launches as f64 / iterations as f64,
+            launches: number::count(variant.launches) / number::count(iterations),
             duration_us: duration.mean_us,
             counters: counters(variant, duration.mean_us, &mut signed.used),
             provenance: Provenance::Imported,
@@ -67,7 +70,12 @@ fn measured(variant: &Variant) -> Option<Duration> {
     let mut metrics = (0..METRICS.len()).filter(|metric| METRICS[*metric].counter == DURATION);
     metrics.find_map(|metric| {
         let (sum_us, count) = variant.sum(metric)?;
-        (sum_us > 0.0).then(|| Duration { mean_us: sum_us / count as f64, sum_us, from: [Some(metric), None], derived: false })
+        (sum_us > 0.0).then(|| Duration {
+            mean_us: sum_us / number::count(count),
+            sum_us,
+            from: [Some(metric), None],
+            derived: false,
+        })
     })
 }
 
@@ -77,9 +85,9 @@ fn derived(variant: &Variant) -> Option<Duration> {
         let bytes_name = METRICS[rate].name.strip_suffix(".per_second")?;
         let bytes = METRICS.iter().position(|metric| metric.name == bytes_name)?;
         let mean_us = variant.mean(bytes)? / variant.mean(rate)? * 1e6;
-        (mean_us.is_finite() && mean_us > 0.0).then(|| Duration {
+        (mean_us.is_finite() && mean_us > 0.0).then_some(Duration {
             mean_us,
-            sum_us: mean_us * variant.launches as f64,
+            sum_us: mean_us * number::count(variant.launches),
             from: [Some(bytes), Some(rate)],
             derived: true,
         })
