@@ -4,7 +4,9 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost_build::Config;
 
-const PROTOS: [&str; 4] = [
+const PROTOS: [&str; 5] = [
+    // The details of errors, so that reflection and JSON can show them.
+    "proto/google/rpc/error_details.proto",
     "proto/pairsight/v1/types.proto",
     "proto/pairsight/v1/prediction.proto",
     "proto/pairsight/v1/catalog.proto",
@@ -20,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("pairsight.bin"), prost::Message::encode_to_vec(&descriptors))?;
 
     let mut config = Config::new();
-    config.btree_map(["."]).extern_path(".google.rpc.Status", "::tonic_types::Status");
+    config.btree_map(["."]).enable_type_names().extern_path(".google.rpc.Status", "::tonic_types::Status");
     tonic_prost_build::configure().compile_fds_with_config(descriptors, config)?;
     Ok(())
 }

@@ -1,6 +1,11 @@
 //! Configuration: built-in defaults, then a TOML file, then `PAIRSIGHT__SECTION__KEY` from the environment, then flags.
 
+mod load;
+mod validate;
+
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+pub use load::{ConfigError, Overrides};
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -27,7 +32,7 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DatabaseConfig {
-    /// `postgres://...` or `sqlite://...`; none means `pairsight.db` in the data directory.
+    /// `postgres://...` or `sqlite://...`; none means `pairsight.db` in the data directory. Kept out of every log line.
     pub url: Option<SecretString>,
     /// Most connections of the pool.
     pub max_connections: u32,

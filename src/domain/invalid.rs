@@ -1,5 +1,10 @@
 use std::fmt;
 
+/// Smallest value above 0 that is taken for a measurement.
+const LEAST: f64 = 1e-12;
+/// Largest value that is taken for a measurement: bytes, cycles, microseconds and bytes per second all stay far below.
+const MOST: f64 = 1e18;
+
 /// A value that cannot be used, and the field that holds it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
@@ -22,21 +27,22 @@ impl Invalid {
         Self { field: format!("{parent}.{}", self.field), problem: self.problem }
     }
 
-    /// `value` when it is finite and above 0.
+    /// `value` when it is above 0 and no smaller or larger than anything that can be measured ([`LEAST`], [`MOST`]), so that
+    /// products and ratios of such values stay finite.
     pub fn positive(field: &str, value: f64) -> Result<f64, Self> {
-        if value.is_finite() && value > 0.0 {
+        if (LEAST..=MOST).contains(&value) {
             Ok(value)
         } else {
-            Err(Self::new(field, format_args!("must be a finite number above 0, is {value}")))
+            Err(Self::new(field, format_args!("must be a finite number above 0 (from 1e-12 to 1e18), is {value:e}")))
         }
     }
 
-    /// `value` when it is finite and not below 0.
+    /// `value` when it is not below 0 and at most [`MOST`].
     pub fn not_negative(field: &str, value: f64) -> Result<f64, Self> {
-        if value.is_finite() && value >= 0.0 {
+        if (0.0..=MOST).contains(&value) {
             Ok(value)
         } else {
-            Err(Self::new(field, format_args!("must be a finite number, at least 0, is {value}")))
+            Err(Self::new(field, format_args!("must be a finite number, at least 0 (and at most 1e18), is {value:e}")))
         }
     }
 

@@ -10,12 +10,15 @@ use super::Invalid;
 pub struct SmShare(f64);
 
 impl SmShare {
+    /// All SMs.
+    pub const WHOLE: Self = Self(1.0);
+
     /// Shares closer than this are the same.
     pub const TOLERANCE: f64 = 1e-6;
 
-    /// Checks that `share` lies in (0, 1]; up to 1e-6 above 1 is taken for 1.
+    /// Checks that `share` lies in (0, 1]; up to 1e-6 above 1 is taken for 1, and below 1e-6 it would equal nothing at all.
     pub fn new(field: &str, share: f64) -> Result<Self, Invalid> {
-        if share.is_finite() && share > 0.0 && share <= 1.0 + Self::TOLERANCE {
+        if (Self::TOLERANCE..=1.0 + Self::TOLERANCE).contains(&share) {
             Ok(Self(share.min(1.0)))
         } else {
             Err(Invalid::new(field, format_args!("must lie in (0, 1], is {share}")))

@@ -1,0 +1,170 @@
+//! ImportSignatures: the messages of a stream gathered into one batch, checked, and stored as a whole.
+
+use std::collections::HashSet;
+
+use prost::Message;
+use tonic::{Status, Streaming};
+
+use crate::{
+    domain::{Device, DeviceId, ImportBatch, ImportReceipt, Invalid},
+    proto::{ImportSignaturesRequest, ImportSignaturesResponse},
+    store::Catalog,
+};
+
+use super::{
+    Resource, ServiceError, devices,
+    state::Shared,
+    wire::{device_from_wire, pair_sample_from_wire, signature_from_wire, solo_from_wire, trace_from_wire},
+};
+
+/// Longest identifier of an import.
+const MAX_REQUEST_ID_BYTES: usize = 128;
+
+/// An import under way.
+struct Import {
+    request_id: String,
+    batch: ImportBatch,
+    validate_only: bool,
+    bytes: u64,
+}
+
+/// Receives an import, stores it and answers it. Whatever goes wrong on the way, nothing has been stored.
+pub(super) async fn receive(
+    shared: &Shared,
+    mut messages: Streaming<ImportSignaturesRequest>,
+) -> Result<ImportSignaturesResponse, Status> {
+    let first = next(shared, &mut messages).await?.unwrap_or_default();
+    let mut import = Import::begin(&shared.view()?.catalog, &first)?;
+    import.take(first, shared.max_import_bytes)?;
+    while let Some(message) = next(shared, &mut messages).await? {
+        import.take(message, shared.max_import_bytes)?;
+    }
+    Ok(import.finish(shared).await?)
+}
+
+async fn next(
+    shared: &Shared,
+    messages: &mut Streaming<ImportSignaturesRequest>,
+) -> Result<Option<ImportSignaturesRequest>, Status> {
+    match tokio::time::timeout(shared.message_timeout, messages.message()).await {
+        Ok(message) => message,
+        Err(_) => Err(ServiceError::DeadlineExceeded.into()),
+    }
+}
+
+impl Import {
+    fn begin(catalog: &Catalog, first: &ImportSignaturesRequest) -> Result<Self, ServiceError> {
+        Invalid::text("request_id", &first.request_id, MAX_REQUEST_ID_BYTES)?;
+        let device = device(catalog, first)?;
+        let batch = ImportBatch::new(device);
+        Ok(Self { request_id: first.request_id.clone(), batch, validate_only: false, bytes: 0 })
+    }
+
+    /// Takes over what a message brings. Places in error paths count over all messages.
+    fn take(&mut self, message: ImportSignaturesRequest, max_bytes: u64) -> Result<(), ServiceError> {
+        self.bytes = self.bytes.saturating_add(message.encoded_len() as u64);
+        if self.bytes > max_bytes {
+            return Err(ServiceError::field("signatures", format_args!("the import is larger than {max_bytes} bytes")));
+        }
+        self.check_same("request_id", &message.request_id, &self.request_id)?;
+        self.check_same("device", &message.device, self.batch.device.device_id.as_str())?;
+        self.validate_only |= message.validate_only;
+        extend("signatures", &mut self.batch.signatures, message.signatures, signature_from_wire)?;
+        extend("solo_latencies", &mut self.batch.solo_latencies, message.solo_latencies, solo_from_wire)?;
+        extend("pair_samples", &mut self.batch.pair_samples, message.pair_samples, pair_sample_from_wire)?;
+        extend("trace_entries", &mut self.batch.trace, message.trace_entries, trace_from_wire)?;
+        Ok(())
+    }
+
+    /// Later messages may leave out what the first one said, but not contradict it.
+    #[expect(clippy::unused_self, reason = "reads as a check of the import")]
+    fn check_same(&self, field: &str, said: &str, first: &str) -> Result<(), Invalid> {
+        if said.is_empty() || said == first { Ok(()) } else { Err(Invalid::new(field, "differs from the first message's")) }
+    }
+
+    async fn finish(self, shared: &Shared) -> Result<ImportSignaturesResponse, ServiceError> {
+        self.batch.validate()?;
+        if self.validate_only {
+            return Ok(receipt_to_wire(&would_be(&self.batch)));
+        }
+        let receipt = shared.store.import(&self.request_id, &self.batch).await?;
+        shared.snapshots.refresh().await;
+        Ok(receipt_to_wire(&receipt))
+    }
+}
+
+fn extend<W, T>(
+    field: &str,
+    items: &mut Vec<T>,
+    messages: Vec<W>,
+    convert: impl Fn(W) -> Result<T, Invalid>,
+) -> Result<(), Invalid> {
+    items.reserve(messages.len());
+    for message in messages {
+        let item = convert(message).map_err(|e| e.within(format_args!("{field}[{}]", items.len())))?;
+        items.push(item);
+    }
+    Ok(())
+}
+
+/// The device of an import. As far as possible it depends on the request alone, so that the same import sent again has the
+/// same content whatever the catalog has learnt of the device since.
+fn device(catalog: &Catalog, first: &ImportSignaturesRequest) -> Result<Device, ServiceError> {
+    let id = DeviceId::new("device", first.device.as_str())?;
+    let known = catalog.devices.get(&id).map(AsRef::as_ref).or_else(|| devices::built_in(&id));
+    if let Some(new_device) = &first.new_device {
+        let described = device_from_wire(new_device.clone(), &id).map_err(|e| e.within("new_device"))?;
+        if known.is_some_and(|known| known.sm_count != described.sm_count) {
+            return Err(ServiceError::field("new_device.sm_count", "is not that of the device that is known by this identifier"));
+        }
+        return Ok(described);
+    }
+    if let Some(built_in) = devices::built_in(&id) {
+        return Ok(built_in.clone());
+    }
+    known.map(without_ceilings).ok_or_else(|| ServiceError::unknown(Resource::Device, id.as_str()))
+}
+
+/// The part of a device that no import changes.
+fn without_ceilings(device: &Device) -> Device {
+    Device {
+        device_id: device.device_id.clone(),
+        display_name: device.display_name.clone(),
+        compute_capability: None,
+        sm_count: device.sm_count,
+        partition_step: device.partition_step,
+        l2_bytes: None,
+        memory_bytes: None,
+        dram_bytes_per_s: None,
+        l2_bytes_per_s: None,
+        clock_hz: None,
+        origin: device.origin.clone(),
+    }
+}
+
+/// What the store would say of a batch that is only to be checked.
+fn would_be(batch: &ImportBatch) -> ImportReceipt {
+    let signatures = batch.signatures.iter().map(|s| &s.workload);
+    let workloads: HashSet<_> = signatures
+        .chain(batch.solo_latencies.iter().map(|s| &s.workload))
+        .chain(batch.trace.iter().map(|t| &t.workload))
+        .collect();
+    ImportReceipt {
+        signatures: batch.signatures.len() as u64,
+        workloads: workloads.len() as u64,
+        solo_latencies: batch.solo_latencies.len() as u64,
+        pair_samples: batch.pair_samples.len() as u64,
+        ..ImportReceipt::default()
+    }
+}
+
+fn receipt_to_wire(receipt: &ImportReceipt) -> ImportSignaturesResponse {
+    ImportSignaturesResponse {
+        signatures: receipt.signatures,
+        workloads: receipt.workloads,
+        solo_latencies: receipt.solo_latencies,
+        pair_samples: receipt.pair_samples,
+        catalog_version: receipt.catalog_version,
+        already_imported: receipt.already_imported,
+    }
+}
