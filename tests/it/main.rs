@@ -2,8 +2,15 @@
 
 mod docs;
 mod interference;
+mod server_catalog;
+mod server_config;
+mod server_json;
+mod server_life;
+mod server_postgres;
+mod server_predict;
 mod store_backend;
 mod store_conformance;
 mod store_data;
 mod store_postgres;
 mod store_sqlite;
+mod support;
