@@ -2,6 +2,7 @@
 //! how far the answer can be trusted. `docs/architecture.md` has the rooms and their order.
 
 pub mod bundled;
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod ingest;

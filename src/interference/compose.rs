@@ -5,9 +5,13 @@
 use std::sync::Arc;
 
 use super::{
+    pressure::Pressure,
     tenant::{Slice, Tenant},
     terms::TermSpec,
 };
+
+/// Operators of a tenant that are looked at for the worst pairs; those beyond run too short to be among them.
+const HEAVIEST: usize = 32;
 
 /// A term with its coefficient.
 #[derive(Clone, Copy)]
@@ -34,101 +38,123 @@ pub(super) struct OperatorCost {
     pub time_fraction: f64,
 }
 
+/// A partner laid out for the inner loop.
+struct Partner {
+    pressures: Vec<Pressure>,
+    weights: Vec<f64>,
+}
+
+impl Partner {
+    fn new(tenant: &Tenant) -> Self {
+        Self {
+            pressures: tenant.slices.iter().map(|s| s.pressure).collect(),
+            weights: tenant.slices.iter().map(|s| tenant.activity * s.weight).collect(),
+        }
+    }
+}
+
 /// The slowdown of `victim` beside `partner`.
 ///
 /// The excess of an operator, `1/r_i - 1`, is `1/r_i * sum_j w_j (S_ij - 1) / S_ij`, so it splits by term without a rest.
 pub(super) fn compose(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant) -> Composed {
-    let mut slowdown = 0.0;
-    let mut by_term = vec![0.0; terms.len()];
-    let mut lost = vec![0.0; terms.len()];
-    let mut phi = vec![0.0; terms.len()];
+    let partner = Partner::new(partner);
+    let columns = partner.weights.len();
+    let mut phi = vec![0.0; terms.len() * columns];
+    let mut slowdowns = vec![0.0; columns];
+    let mut composed = Composed { slowdown: 0.0, by_term: vec![0.0; terms.len()] };
     for v in &victim.slices {
-        let mut rate = 1.0;
-        lost.fill(0.0);
-        for p in &partner.slices {
-            let s = pair_slowdown(terms, v, p, &mut phi);
-            let weight = partner.activity * p.weight / s;
-            rate -= weight * (s - 1.0);
-            lost.iter_mut().zip(&phi).for_each(|(lost, phi)| *lost += weight * phi);
+        slowdowns.fill(1.0);
+        for (term, row) in terms.iter().zip(phi.chunks_mut(columns)) {
+            (term.spec.phi_row)(&v.pressure, &partner.pressures, row);
+            add_scaled(&mut slowdowns, term.coefficient, row);
         }
-        slowdown += v.weight / rate;
-        by_term.iter_mut().zip(&lost).for_each(|(sum, lost)| *sum += v.weight * lost / rate);
-    }
-    Composed { slowdown, by_term }
-}
-
-/// `S_ij`, and in `phi` each term's part of its excess.
-fn pair_slowdown(terms: &[WeightedTerm], victim: &Slice, partner: &Slice, phi: &mut [f64]) -> f64 {
-    let mut slowdown = 1.0;
-    for (term, phi) in terms.iter().zip(phi) {
-        *phi = term.coefficient * (term.spec.phi)(&victim.pressure, &partner.pressure);
-        slowdown += *phi;
-    }
-    slowdown
-}
-
-/// The slowdown at `coefficients` and its derivative by each of them, from the features of every pair of slices.
-pub(super) fn slowdown_and_gradient(features: &PairFeatures, coefficients: &[f64], gradient: &mut [f64]) -> f64 {
-    let terms = coefficients.len();
-    let mut lost = vec![0.0; terms];
-    gradient.fill(0.0);
-    let mut slowdown = 0.0;
-    for (v, row) in features.victim_weights.iter().zip(features.phi.chunks(features.partner_weights.len() * terms)) {
-        let mut rate = 1.0;
-        lost.fill(0.0);
-        for (w, phi) in features.partner_weights.iter().zip(row.chunks(terms)) {
-            let s = 1.0 + dot(phi, coefficients);
-            rate -= w * (s - 1.0) / s;
-            let scale = w / (s * s);
-            lost.iter_mut().zip(phi).for_each(|(lost, phi)| *lost += scale * f64::from(*phi));
+        let (rate, lost) = rate_beside(&mut slowdowns, &partner.weights);
+        composed.slowdown += v.weight / rate;
+        for ((term, row), sum) in terms.iter().zip(phi.chunks(columns)).zip(&mut composed.by_term) {
+            *sum += v.weight / rate * term.coefficient * dot(row, lost);
         }
-        slowdown += v / rate;
-        let scale = v / (rate * rate);
-        gradient.iter_mut().zip(&lost).for_each(|(g, lost)| *g += scale * lost);
     }
-    slowdown
+    composed
 }
 
-fn dot(phi: &[f32], coefficients: &[f64]) -> f64 {
-    phi.iter().zip(coefficients).map(|(phi, c)| f64::from(*phi) * c).sum()
+/// The rate `sum_j w_j / S_ij`, with 1 for the time in which the partner is idle; leaves `w_j / S_ij` in place of `S_ij`.
+fn rate_beside<'s>(slowdowns: &'s mut [f64], weights: &[f64]) -> (f64, &'s [f64]) {
+    let mut rate = 1.0;
+    for (s, w) in slowdowns.iter_mut().zip(weights) {
+        let quotient = w / *s;
+        rate -= quotient * (*s - 1.0);
+        *s = quotient;
+    }
+    (rate, slowdowns)
+}
+
+fn add_scaled<T: Copy + Into<f64>>(sum: &mut [f64], factor: f64, row: &[T]) {
+    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * (*x).into());
+}
+
+fn dot<T: Copy + Into<f64>>(row: &[T], weights: &[f64]) -> f64 {
+    row.iter().zip(weights).map(|(x, w)| (*x).into() * w).sum()
 }
 
 /// The features of every pair of slices of a victim and a partner: what a fit needs of a sample.
 pub(super) struct PairFeatures {
     victim_weights: Vec<f64>,
     partner_weights: Vec<f64>,
-    /// By victim slice, partner slice, term. Single precision: a fit of thousands of samples holds hundreds of millions.
+    /// By victim slice, term, partner slice. Single precision: a fit of thousands of samples holds hundreds of millions.
     phi: Vec<f32>,
 }
 
 impl PairFeatures {
     pub(super) fn new(terms: &[&TermSpec], victim: &Tenant, partner: &Tenant) -> Self {
-        let mut phi = Vec::with_capacity(victim.slices.len() * partner.slices.len() * terms.len());
+        let partner = Partner::new(partner);
+        let mut row = vec![0.0; partner.weights.len()];
+        let mut phi = Vec::with_capacity(victim.slices.len() * terms.len() * row.len());
         for v in &victim.slices {
-            for p in &partner.slices {
+            for term in terms {
+                (term.phi_row)(&v.pressure, &partner.pressures, &mut row);
                 #[expect(clippy::cast_possible_truncation, reason = "seven digits are more than any counter has")]
-                phi.extend(terms.iter().map(|term| (term.phi)(&v.pressure, &p.pressure) as f32));
+                phi.extend(row.iter().map(|phi| *phi as f32));
             }
         }
-        Self {
-            victim_weights: victim.slices.iter().map(|s| s.weight).collect(),
-            partner_weights: partner.slices.iter().map(|s| partner.activity * s.weight).collect(),
-            phi,
+        Self { victim_weights: victim.slices.iter().map(|s| s.weight).collect(), partner_weights: partner.weights, phi }
+    }
+
+    /// The slowdown at `coefficients`; leaves its derivative by each of them in `gradient`.
+    pub(super) fn slowdown(&self, coefficients: &[f64], gradient: &mut [f64]) -> f64 {
+        let columns = self.partner_weights.len();
+        let mut slowdowns = vec![0.0; columns];
+        let mut slowdown = 0.0;
+        gradient.fill(0.0);
+        for (v, phi) in self.victim_weights.iter().zip(self.phi.chunks(coefficients.len() * columns)) {
+            slowdowns.fill(1.0);
+            for (coefficient, row) in coefficients.iter().zip(phi.chunks(columns)) {
+                if *coefficient > 0.0 {
+                    add_scaled(&mut slowdowns, *coefficient, row);
+                }
+            }
+            // d(1/r)/d theta = 1/r^2 sum_j w_j phi_j / S_j^2.
+            let squares: Vec<f64> = slowdowns.iter().zip(&self.partner_weights).map(|(s, w)| w / (s * s)).collect();
+            let (rate, _) = rate_beside(&mut slowdowns, &self.partner_weights);
+            slowdown += v / rate;
+            for (g, row) in gradient.iter_mut().zip(phi.chunks(columns)) {
+                *g += v / (rate * rate) * dot(row, &squares);
+            }
         }
+        slowdown
     }
 }
 
-/// The `count` pairs of operators that add most to the victim's slowdown, worst first.
+/// The `count` pairs of operators that add most to the victim's slowdown, worst first, among the [`HEAVIEST`] of each tenant.
 pub(super) fn worst_pairs(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant, count: usize) -> Vec<OperatorCost> {
-    let mut phi = vec![0.0; terms.len()];
     let mut costs = vec![];
-    for v in &victim.slices {
-        for p in &partner.slices {
-            let (Some(operator), Some(partner_operator)) = (&v.operator, &p.operator) else { continue };
-            let slowdown = pair_slowdown(terms, v, p, &mut phi);
+    let partners = heaviest(partner);
+    for (v, operator) in heaviest(victim) {
+        for (p, partner_operator) in &partners {
+            let excess = terms.iter().map(|term| term.coefficient * (term.spec.phi)(&v.pressure, &p.pressure)).sum::<f64>();
+            let slowdown = 1.0 + excess;
             let time_fraction = v.weight * p.weight * partner.activity;
-            if slowdown > 1.0 {
-                costs.push((time_fraction * (slowdown - 1.0), slowdown, time_fraction, operator, partner_operator));
+            if excess > 0.0 {
+                costs.push((time_fraction * excess, slowdown, time_fraction, operator, *partner_operator));
             }
         }
     }
@@ -143,4 +169,12 @@ pub(super) fn worst_pairs(terms: &[WeightedTerm], victim: &Tenant, partner: &Ten
             time_fraction,
         })
         .collect()
+}
+
+/// The operators in which the tenant spends most of its time.
+fn heaviest(tenant: &Tenant) -> Vec<(&Slice, &Arc<str>)> {
+    let mut slices: Vec<_> = tenant.slices.iter().filter_map(|s| Some((s, s.operator.as_ref()?))).collect();
+    slices.sort_by(|a, b| b.0.weight.total_cmp(&a.0.weight));
+    slices.truncate(HEAVIEST);
+    slices
 }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Artefact, WorkloadProfile,
-    compose::{PairFeatures, slowdown_and_gradient},
+    compose::PairFeatures,
     neighbourhood::{Neighbourhood, quantile},
     nnls::NormalEquations,
     predictor::{Calibration, FitReport, Term},
@@ -196,7 +196,7 @@ impl Row {
     /// log(measured / predicted).
     fn log_ratio(&self, coefficients: &[f64]) -> f64 {
         let mut gradient = vec![0.0; coefficients.len()];
-        (self.measured / slowdown_and_gradient(&self.features, coefficients, &mut gradient)).ln()
+        (self.measured / self.features.slowdown(coefficients, &mut gradient)).ln()
     }
 }
 
@@ -207,7 +207,7 @@ fn solve(rows: &[Row], chosen: &[usize], terms: usize, ridge: f64) -> Vec<f64> {
     for _ in 0..GAUSS_NEWTON_STEPS {
         let mut equations = NormalEquations::new(terms);
         for row in chosen.iter().map(|i| &rows[*i]) {
-            let predicted = slowdown_and_gradient(&row.features, &coefficients, &mut gradient);
+            let predicted = row.features.slowdown(&coefficients, &mut gradient);
             let linear: f64 = gradient.iter().zip(&coefficients).map(|(g, c)| g * c).sum();
             equations.add(&gradient, row.measured - predicted + linear, row.measured.powi(-2));
         }

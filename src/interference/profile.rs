@@ -160,3 +160,12 @@ fn best_solo_latencies(
     solo.sort_by(|a, b| a.sm_share.get().total_cmp(&b.sm_share.get()));
     solo
 }
+
+/// Counters that the predictor can use and that some of `counters`, those of operators on `device`, lack; each stands for a
+/// quantity, so none is named whose quantity another counter gives.
+#[must_use]
+pub fn missing_counters(device: &Device, counters: impl Iterator<Item = KnownCounters>) -> Vec<&'static str> {
+    // Neither share nor duration bears on which quantities are known.
+    let known = counters.map(|counters| Pressure::new(device, SmShare::WHOLE, 1.0, &counters).1);
+    Needs::ALL.without(known.fold(Needs::ALL, Needs::intersection)).counters()
+}

@@ -11,7 +11,10 @@ pub(super) struct TermSpec {
     pub name: &'static str,
     pub channel: Channel,
     needs: &'static [Need],
+    /// The feature of one victim operator beside one partner operator.
     pub phi: fn(&Pressure, &Pressure) -> f64,
+    /// The same beside each of the partner's operators: one call a row, so that the inner loop has none.
+    pub phi_row: fn(&Pressure, &[Pressure], &mut [f64]),
 }
 
 impl TermSpec {
@@ -50,6 +53,7 @@ macro_rules! terms {
             channel: Channel::$channel,
             needs: &[$(Need::$need),*],
             phi: |$v, $p| $phi,
+            phi_row: |$v, partners, row| partners.iter().zip(row).for_each(|($p, phi)| *phi = $phi),
         },)*];
     };
 }

@@ -1,0 +1,237 @@
+//! `fit`: a predictor from dataset folders.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{
+    context::{Context, known_devices},
+    devices::DeviceFiles,
+    failure::{Advice, Misuse},
+    output::{FormatArg, note},
+    predictor::terms,
+    table::printable,
+};
+use crate::{
+    domain::{Device, PairSample, Provenance, Signature, SoloLatency, family_of},
+    ingest::{
+        Progress,
+        dataset::{self, Dataset},
+    },
+    interference::{self, FitInput, OperatorRow, Predictor, Term, WorkloadProfile},
+    proto,
+    cli::wire,
+};
+
+const EXAMPLES: &str = "\
+The sets must be of one device and one sharing mode. Simulated sets are not mixed with others unless asked. Without --publish nothing
+is stored; with it the predictor is stored and answers from then on (`pairsight predictor rollback` goes back).
+
+Examples:
+  pairsight fit --dataset ./my-measurements
+  pairsight import dataset ./my-measurements && pairsight fit --dataset ./my-measurements --publish
+  pairsight fit --dataset ./campaign-1 --dataset ./campaign-2 --seed 7 --format json";
+
+/// Fit a predictor to the co-runs of datasets.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct FitArgs {
+    /// Dataset folder; may be given several times.
+    #[arg(long, value_name = "DIR", required = true)]
+    dataset: Vec<PathBuf>,
+    /// Store the predictor and make it the one that answers.
+    #[arg(long)]
+    publish: bool,
+    /// Seed of the folds on which the held-out error is taken.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Fit simulated and other sets together.
+    #[arg(long)]
+    allow_mixed_provenance: bool,
+    #[command(flatten)]
+    files: DeviceFiles,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Fitted {
+    predictor_version: String,
+    device: String,
+    sharing_mode: &'static str,
+    provenance: Provenance,
+    seed: u64,
+    samples: usize,
+    left_out: usize,
+    training_mean_error_pct: f64,
+    held_out_mean_error_pct: f64,
+    terms: Vec<Term>,
+    published: bool,
+    catalog_version: Option<i64>,
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: FitArgs, context: &Context) -> anyhow::Result<()> {
+    let predictor = tokio::task::block_in_place(|| fit(&args))?;
+    let catalog_version = if args.publish { Some(publish(&predictor, &args, context).await?) } else { None };
+    let Some(artefact) = &predictor.artefact else { return Err(anyhow::anyhow!("the fit has no artefact")) };
+    let fitted = Fitted {
+        predictor_version: predictor.version.clone(),
+        device: artefact.device.to_string(),
+        sharing_mode: proto::SharingMode::from(artefact.sharing_mode).as_str_name(),
+        provenance: artefact.fit.provenance,
+        seed: artefact.fit.seed,
+        samples: artefact.fit.samples,
+        left_out: artefact.fit.left_out,
+        training_mean_error_pct: artefact.fit.training_mean_error_pct,
+        held_out_mean_error_pct: artefact.fit.held_out_mean_error_pct,
+        terms: artefact.terms.clone(),
+        published: args.publish,
+        catalog_version,
+    };
+    args.format.print(&fitted, || text(&fitted))
+}
+
+fn fit(args: &FitArgs) -> anyhow::Result<Predictor> {
+    let sets = read(args)?;
+    let Some(first) = sets.first() else { return Err(Misuse("name a set with --dataset".to_owned()).into()) };
+    check_together(first, &sets, args.allow_mixed_provenance)?;
+    let device = sets[1..].iter().fold(first.batch.device.clone(), |device, set| device.merged_with(&set.batch.device));
+    let samples = samples(&sets)?;
+    let profiles = profiles(&device, &sets);
+    let input =
+        FitInput { device: &device, sharing_mode: first.sharing_mode, profiles: &profiles, samples: &samples, seed: args.seed };
+    Ok(Predictor::new(&interference::fit(&input)?)?)
+}
+
+fn read(args: &FitArgs) -> anyhow::Result<Vec<Dataset>> {
+    let devices = known_devices(&args.files.device_file)?;
+    let progress = Progress::on_stderr();
+    let sets: Result<Vec<_>, _> = args.dataset.iter().map(|dir| dataset::read(dir, &devices, &progress)).collect();
+    progress.finish();
+    let sets = sets?;
+    for (set, warning) in sets.iter().flat_map(|set| set.report.warnings.iter().map(move |warning| (set, warning))) {
+        note(format_args!("note: {}: {}", printable(&set.name), printable(warning)));
+    }
+    Ok(sets)
+}
+
+fn check_together(first: &Dataset, sets: &[Dataset], mixed_allowed: bool) -> Result<(), Advice> {
+    let one_fit = "a predictor is fitted for one device and sharing mode; fit the sets one by one";
+    let simulated = |set: &Dataset| set.batch.pair_samples.iter().any(|sample| sample.provenance == Provenance::Simulated);
+    for set in sets {
+        let [ours, theirs] = [&first.batch.device.device_id, &set.batch.device.device_id];
+        if ours != theirs {
+            return Err(Advice::new(format!("{} is of {ours}, {} of {theirs}", first.name, set.name), one_fit));
+        }
+        let [ours, theirs] = [first.sharing_mode, set.sharing_mode];
+        if ours != theirs {
+            return Err(Advice::new(format!("{} was shared by {ours}, {} by {theirs}", first.name, set.name), one_fit));
+        }
+        if simulated(first) != simulated(set) && !mixed_allowed {
+            let message = format!("of {} and {}, one is simulated and the other is not", first.name, set.name);
+            return Err(Advice::new(message, "--allow-mixed-provenance fits them together all the same"));
+        }
+    }
+    Ok(())
+}
+
+/// The co-runs of all sets. The sets number theirs alike, so with several the set's name goes before the number.
+fn samples(sets: &[Dataset]) -> anyhow::Result<Vec<PairSample>> {
+    let named = |(i, set): (usize, &Dataset)| -> Vec<PairSample> {
+        let mut samples = set.batch.pair_samples.clone();
+        if sets.len() > 1 {
+            samples.iter_mut().for_each(|sample| sample.pair_id = format!("{i}/{}", sample.pair_id));
+        }
+        samples
+    };
+    let samples: Vec<_> = sets.iter().enumerate().flat_map(named).collect();
+    if samples.is_empty() {
+        let hint = "a predictor is fitted to co-runs: pair.csv must have rows";
+        return Err(Advice::new("the datasets have no co-run", hint).into());
+    }
+    Ok(samples)
+}
+
+/// Profiles from the sets' own signatures. Of a workload and share that stand in several sets the last one counts, as on import.
+fn profiles(device: &Device, sets: &[Dataset]) -> HashMap<Arc<str>, Arc<WorkloadProfile>> {
+    let mut workloads: BTreeMap<Arc<str>, Parts> = BTreeMap::new();
+    for set in sets {
+        let mut of_set: BTreeMap<Arc<str>, Parts> = BTreeMap::new();
+        for signature in &set.batch.signatures {
+            of_set.entry(signature.workload.clone()).or_default().signatures.push(signature);
+        }
+        for solo in &set.batch.solo_latencies {
+            of_set.entry(solo.workload.clone()).or_default().solo.push(solo.clone());
+        }
+        for (workload, parts) in of_set {
+            workloads.entry(workload).or_default().replace_with(parts);
+        }
+    }
+    workloads.into_iter().map(|(workload, parts)| (workload.clone(), Arc::new(parts.profile(device, workload)))).collect()
+}
+
+/// What the sets hold of one workload.
+#[derive(Default)]
+struct Parts<'d> {
+    signatures: Vec<&'d Signature>,
+    solo: Vec<SoloLatency>,
+}
+
+impl Parts<'_> {
+    fn profile(self, device: &Device, workload: Arc<str>) -> WorkloadProfile {
+        let family = self.signatures.iter().find_map(|signature| signature.family.clone());
+        let family = family.unwrap_or_else(|| family_of(&workload).into());
+        let rows = self.signatures.into_iter().map(OperatorRow::from).collect();
+        WorkloadProfile::build(device, workload, family, rows, self.solo, 0)
+    }
+}
+
+impl<'d> Parts<'d> {
+    fn replace_with(&mut self, newer: Parts<'d>) {
+        self.signatures.retain(|old| newer.signatures.iter().all(|new| new.sm_share != old.sm_share));
+        self.solo.retain(|old| newer.solo.iter().all(|new| new.sm_share != old.sm_share));
+        self.signatures.extend(newer.signatures);
+        self.solo.extend(newer.solo);
+    }
+}
+
+async fn publish(predictor: &Predictor, args: &FitArgs, context: &Context) -> anyhow::Result<i64> {
+    let store = context.store().await?;
+    let published = store.publish_predictor(predictor, true).await;
+    store.close().await;
+    published.map_err(|error| match error {
+        crate::store::StoreError::DeviceUnknown(_) => {
+            let dir = args.dataset.first().map(|dir| dir.display().to_string()).unwrap_or_default();
+            Advice::new(error.to_string(), format!("`pairsight import dataset {dir}` brings it there")).into()
+        }
+        error => error.into(),
+    })
+}
+
+fn text(fitted: &Fitted) -> String {
+    let terms_of: Vec<proto::PredictorTerm> = fitted.terms.iter().map(wire::term).collect();
+    let published = match fitted.catalog_version {
+        Some(version) => format!("Published: it answers from catalog version {version} on."),
+        None => "Not stored; --publish stores it and makes it the one that answers.".to_owned(),
+    };
+    let left_out = if fitted.left_out > 0 { format!(" ({} left out for want of a signature)", fitted.left_out) } else { String::new() };
+    format!(
+        "Predictor {} for {}, {}\nfitted on {} timed directions{left_out}, {}\nmean error {:.2}% on these, {:.2}% on pairs of workloads left \
+         out\n\n{}\n\n{published}",
+        fitted.predictor_version,
+        fitted.device,
+        fitted.sharing_mode.trim_start_matches("SHARING_MODE_"),
+        fitted.samples,
+        fitted.provenance,
+        fitted.training_mean_error_pct,
+        fitted.held_out_mean_error_pct,
+        terms(&terms_of),
+    )
+}

@@ -1,0 +1,218 @@
+//! `predictor`: the fitted models and which of them answers.
+
+use clap::{Args, Subcommand};
+
+use super::{
+    context::Context,
+    failure::Advice,
+    nearest::did_you_mean,
+    output::FormatArg,
+    share_arg::parse_mode,
+    table::{printable, table},
+    words,
+};
+use crate::{
+    domain::{DeviceId, SharingMode},
+    interference::{Artefact, Predictor},
+    proto::{self, ListPredictorsResponse},
+    cli::wire,
+    store::{Catalog, PredictorInfo, Store},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  pairsight predictor list
+  pairsight predictor show 3f2a9c0d11e4b7a8
+  pairsight predictor activate 3f2a9c0d11e4b7a8
+  pairsight predictor rollback --device nvidia-h200";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  pairsight predictor list
+  pairsight predictor list --device nvidia-h200 --format json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  pairsight predictor show 3f2a9c0d11e4b7a8
+  pairsight predictor show 3f2a9c0d11e4b7a8 --format json";
+
+const ACTIVATE_EXAMPLES: &str = "\
+A running daemon answers with it within two seconds.
+
+Examples:
+  pairsight predictor activate 3f2a9c0d11e4b7a8";
+
+const ROLLBACK_EXAMPLES: &str = "\
+Makes the predictor that was active before the present one answer again.
+
+Examples:
+  pairsight predictor rollback --device nvidia-h200
+  pairsight predictor rollback --device nvidia-h200 --sharing-mode MPS_LIMIT";
+
+/// List the fitted predictors, show one, say which answers.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct PredictorArgs {
+    #[command(subcommand)]
+    command: PredictorCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PredictorCommand {
+    /// List predictors, newest first.
+    #[command(after_help = LIST_EXAMPLES)]
+    List {
+        /// Only those of this device.
+        #[arg(long, value_name = "ID")]
+        device: Option<String>,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+    /// Show one predictor with its terms.
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show {
+        /// Version, as answers and `predictor list` name it.
+        version: String,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+    /// Make a stored predictor the one that answers for its device and mode.
+    #[command(after_help = ACTIVATE_EXAMPLES)]
+    Activate {
+        /// Version.
+        version: String,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+    /// Go back to the predictor before.
+    #[command(after_help = ROLLBACK_EXAMPLES)]
+    Rollback {
+        /// The device.
+        #[arg(long, value_name = "ID")]
+        device: String,
+        /// The sharing mode [default: the only one of the device that has an active predictor].
+        #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+        sharing_mode: Option<SharingMode>,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+}
+
+/// Runs the verb.
+pub(super) async fn run(args: PredictorArgs, context: &Context) -> anyhow::Result<()> {
+    let store = context.store().await?;
+    let result = on(store.as_ref(), args.command).await;
+    store.close().await;
+    result
+}
+
+async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> {
+    let catalog = store.load_catalog(None).await?;
+    match command {
+        PredictorCommand::List { device, format } => {
+            let of_device = |info: &&PredictorInfo| device.as_ref().is_none_or(|device| info.device.as_str() == device);
+            let predictors = catalog.predictors.iter().filter(of_device).map(wire::predictor).collect();
+            let answer = ListPredictorsResponse { predictors, next_page_token: String::new() };
+            format.print_message(&answer, || list(&answer.predictors))
+        }
+        PredictorCommand::Show { version, format } => {
+            let info = find(&catalog, &version)?;
+            let json = store.predictor_artefact(&info.version).await?;
+            let artefact = Predictor::from_json(&json)?.artefact;
+            let mut predictor = wire::predictor(info);
+            predictor.terms = artefact.iter().flat_map(|artefact| &artefact.terms).map(wire::term).collect();
+            predictor.artefact_json = json;
+            format.print_message(&predictor, || show(&predictor, artefact.as_ref()))
+        }
+        PredictorCommand::Activate { version, format } => {
+            let info = find(&catalog, &version)?;
+            let catalog_version = store.activate_predictor(&info.version).await?;
+            changed(format, &info.version, &info.device, info.sharing_mode, catalog_version)
+        }
+        PredictorCommand::Rollback { device, sharing_mode, format } => {
+            let (device, mode) = rolled_back(&catalog, &device, sharing_mode)?;
+            let catalog_version = store.roll_back_predictor(&device, mode).await?;
+            let catalog = store.load_catalog(Some(&catalog)).await?;
+            let now = catalog.active.get(&(device.clone(), mode)).map_or("generic-1", |predictor| &predictor.version);
+            changed(format, now, &device, mode, catalog_version)
+        }
+    }
+}
+
+fn changed(format: FormatArg, version: &str, device: &DeviceId, mode: SharingMode, catalog_version: i64) -> anyhow::Result<()> {
+    let answer = serde_json::json!({
+        "predictor_version": version,
+        "device": device.as_str(),
+        "sharing_mode": proto::SharingMode::from(mode).as_str_name(),
+        "catalog_version": catalog_version,
+    });
+    format.print(&answer, || format!("Predictor {version} answers for {device}, {mode}, from catalog version {catalog_version} on."))
+}
+
+/// The predictor whose version is `version` or begins with it.
+fn find<'c>(catalog: &'c Catalog, version: &str) -> anyhow::Result<&'c PredictorInfo> {
+    let exact = catalog.predictors.iter().find(|info| info.version == version);
+    let mut abbreviated = catalog.predictors.iter().filter(|info| version.len() >= 4 && info.version.starts_with(version));
+    let only = match (abbreviated.next(), abbreviated.next()) {
+        (Some(info), None) => Some(info),
+        _ => None,
+    };
+    exact.or(only).ok_or_else(|| {
+        let hint = did_you_mean(version, catalog.predictors.iter().map(|info| info.version.as_str()), "pairsight predictor list");
+        Advice::new(format!("predictor {version:?} is not in the catalog"), hint).into()
+    })
+}
+
+fn rolled_back(catalog: &Catalog, device: &str, mode: Option<SharingMode>) -> anyhow::Result<(DeviceId, SharingMode)> {
+    let active: Vec<_> = catalog.active.keys().filter(|(id, m)| id.as_str() == device && mode.is_none_or(|mode| mode == *m)).collect();
+    match active.as_slice() {
+        [only] => Ok((*only).clone()),
+        [] => Err(Advice::new(format!("no predictor is active for device {device:?}"), "`pairsight predictor list` lists all").into()),
+        _ => Err(super::failure::Misuse(format!("device {device} has active predictors for several modes: name one with --sharing-mode")).into()),
+    }
+}
+
+fn list(predictors: &[proto::Predictor]) -> String {
+    if predictors.is_empty() {
+        return "No fitted predictor; the generic one from first principles answers.".to_owned();
+    }
+    let header = ["version", "device", "mode", "active", "samples", "data", "held-out error"];
+    table(header, predictors.iter().map(|predictor| {
+        [
+            predictor.predictor_version.clone(),
+            predictor.device.clone(),
+            predictor.sharing_mode().as_str_name().trim_start_matches("SHARING_MODE_").to_owned(),
+            if predictor.active { "yes" } else { "no" }.to_owned(),
+            predictor.samples.to_string(),
+            words::provenance(predictor.provenance()).to_owned(),
+            format!("{:.2}%", predictor.held_out_mean_error_pct),
+        ]
+    }))
+}
+
+fn show(predictor: &proto::Predictor, artefact: Option<&Artefact>) -> String {
+    let mode = predictor.sharing_mode().as_str_name().trim_start_matches("SHARING_MODE_");
+    let mut text = format!(
+        "Predictor {} for {}, {mode}{}\nfitted on {} timed directions, {}; held-out error {:.2}%",
+        predictor.predictor_version,
+        printable(&predictor.device),
+        if predictor.active { ", active" } else { "" },
+        predictor.samples,
+        words::provenance(predictor.provenance()),
+        predictor.held_out_mean_error_pct,
+    );
+    if let Some(artefact) = artefact {
+        let fit = &artefact.fit;
+        text.push_str(&format!(", training error {:.2}%, seed {}", fit.training_mean_error_pct, fit.seed));
+    }
+    format!("{text}\n\n{}", terms(&predictor.terms))
+}
+
+/// The terms that take part, by size.
+pub(super) fn terms(terms: &[proto::PredictorTerm]) -> String {
+    let mut terms: Vec<_> = terms.iter().filter(|term| term.coefficient != 0.0).collect();
+    terms.sort_by(|a, b| b.coefficient.total_cmp(&a.coefficient));
+    table(["term", "channel", "coefficient"], terms.into_iter().map(|term| {
+        [term.term.clone(), words::channel(term.channel()).to_owned(), words::significant(term.coefficient)]
+    }))
+}
