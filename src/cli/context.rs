@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use clap::Args;
 use super::failure::Advice;
 use crate::{
     bundled,
@@ -16,6 +15,7 @@ use crate::{
     ingest,
     store::{self, Catalog, Store},
 };
+use clap::Args;
 
 /// What holds for every verb; stronger than the environment, which is stronger than the file.
 #[derive(Debug, Clone, Default, Args)]

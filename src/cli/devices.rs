@@ -11,10 +11,10 @@ use super::{
     words,
 };
 use crate::{
+    cli::wire,
     domain::{self, DeviceId},
     ingest,
     proto::{Ceiling, CeilingBasis, Device, ListDevicesResponse},
-    cli::wire,
     store::Catalog,
 };
 
@@ -100,17 +100,20 @@ fn all(catalog: &Catalog, files: &[PathBuf]) -> anyhow::Result<Vec<domain::Devic
 
 fn list(devices: &[Device]) -> String {
     let header = ["device", "SMs", "step", "L2", "DRAM peak", "fitted for", "origin"];
-    table(header, devices.iter().map(|device| {
-        [
-            device.device_id.clone(),
-            device.sm_count.to_string(),
-            device.partition_step.to_string(),
-            if device.l2_bytes == 0 { "-".to_owned() } else { words::size(device.l2_bytes) },
-            device.dram_bytes_per_s.as_ref().map_or_else(|| "-".to_owned(), |ceiling| words::bandwidth(ceiling.value)),
-            modes(device),
-            device.origin.clone(),
-        ]
-    }))
+    table(
+        header,
+        devices.iter().map(|device| {
+            [
+                device.device_id.clone(),
+                device.sm_count.to_string(),
+                device.partition_step.to_string(),
+                if device.l2_bytes == 0 { "-".to_owned() } else { words::size(device.l2_bytes) },
+                device.dram_bytes_per_s.as_ref().map_or_else(|| "-".to_owned(), |ceiling| words::bandwidth(ceiling.value)),
+                modes(device),
+                device.origin.clone(),
+            ]
+        }),
+    )
 }
 
 fn modes(device: &Device) -> String {

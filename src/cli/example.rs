@@ -16,7 +16,8 @@ use super::{
     verdict::verdict,
 };
 use crate::proto::{
-    self, ListWorkloadsRequest, PredictPairRequest, PredictPairView, Workload, catalog_service_client::CatalogServiceClient, tenant,
+    self, ListWorkloadsRequest, PredictPairRequest, PredictPairView, Workload, catalog_service_client::CatalogServiceClient,
+    tenant,
 };
 
 /// The device of the bundled catalog.

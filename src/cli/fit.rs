@@ -18,6 +18,7 @@ use super::{
     table::printable,
 };
 use crate::{
+    cli::wire,
     domain::{Device, PairSample, Provenance, Signature, SoloLatency, family_of},
     ingest::{
         Progress,
@@ -25,7 +26,6 @@ use crate::{
     },
     interference::{self, FitInput, OperatorRow, Predictor, Term, WorkloadProfile},
     proto,
-    cli::wire,
 };
 
 const EXAMPLES: &str = "\
@@ -221,7 +221,8 @@ fn text(fitted: &Fitted) -> String {
         Some(version) => format!("Published: it answers from catalog version {version} on."),
         None => "Not stored; --publish stores it and makes it the one that answers.".to_owned(),
     };
-    let left_out = if fitted.left_out > 0 { format!(" ({} left out for want of a signature)", fitted.left_out) } else { String::new() };
+    let left_out =
+        if fitted.left_out > 0 { format!(" ({} left out for want of a signature)", fitted.left_out) } else { String::new() };
     format!(
         "Predictor {} for {}, {}\nfitted on {} timed directions{left_out}, {}\nmean error {:.2}% on these, {:.2}% on pairs of workloads left \
          out\n\n{}\n\n{published}",

@@ -2,8 +2,8 @@
 
 mod context;
 mod devices;
-mod export;
 mod example;
+mod export;
 mod failure;
 mod fit;
 mod healthcheck;

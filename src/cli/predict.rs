@@ -133,7 +133,9 @@ async fn advise(refused: Refused, source: &Source, request: &PredictPairRequest)
                 None => return refused.into(),
             }
         }
-        Some("SHARES_EXCEED_DEVICE") => "make the shares smaller, or say how else the device is shared with --sharing-mode".to_owned(),
+        Some("SHARES_EXCEED_DEVICE") => {
+            "make the shares smaller, or say how else the device is shared with --sharing-mode".to_owned()
+        }
         _ => return refused.into(),
     };
     Advice::new(refused.to_string(), hint).into()

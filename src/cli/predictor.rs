@@ -12,10 +12,10 @@ use super::{
     words,
 };
 use crate::{
+    cli::wire,
     domain::{DeviceId, SharingMode},
     interference::{Artefact, Predictor},
     proto::{self, ListPredictorsResponse},
-    cli::wire,
     store::{Catalog, PredictorInfo, Store},
 };
 
@@ -146,7 +146,9 @@ fn changed(format: FormatArg, version: &str, device: &DeviceId, mode: SharingMod
         "sharing_mode": proto::SharingMode::from(mode).as_str_name(),
         "catalog_version": catalog_version,
     });
-    format.print(&answer, || format!("Predictor {version} answers for {device}, {mode}, from catalog version {catalog_version} on."))
+    format.print(&answer, || {
+        format!("Predictor {version} answers for {device}, {mode}, from catalog version {catalog_version} on.")
+    })
 }
 
 /// The predictor whose version is `version` or begins with it.
@@ -164,11 +166,18 @@ fn find<'c>(catalog: &'c Catalog, version: &str) -> anyhow::Result<&'c Predictor
 }
 
 fn rolled_back(catalog: &Catalog, device: &str, mode: Option<SharingMode>) -> anyhow::Result<(DeviceId, SharingMode)> {
-    let active: Vec<_> = catalog.active.keys().filter(|(id, m)| id.as_str() == device && mode.is_none_or(|mode| mode == *m)).collect();
+    let active: Vec<_> =
+        catalog.active.keys().filter(|(id, m)| id.as_str() == device && mode.is_none_or(|mode| mode == *m)).collect();
     match active.as_slice() {
         [only] => Ok((*only).clone()),
-        [] => Err(Advice::new(format!("no predictor is active for device {device:?}"), "`pairsight predictor list` lists all").into()),
-        _ => Err(super::failure::Misuse(format!("device {device} has active predictors for several modes: name one with --sharing-mode")).into()),
+        [] => {
+            Err(Advice::new(format!("no predictor is active for device {device:?}"), "`pairsight predictor list` lists all")
+                .into())
+        }
+        _ => Err(super::failure::Misuse(format!(
+            "device {device} has active predictors for several modes: name one with --sharing-mode"
+        ))
+        .into()),
     }
 }
 
@@ -177,17 +186,20 @@ fn list(predictors: &[proto::Predictor]) -> String {
         return "No fitted predictor; the generic one from first principles answers.".to_owned();
     }
     let header = ["version", "device", "mode", "active", "samples", "data", "held-out error"];
-    table(header, predictors.iter().map(|predictor| {
-        [
-            predictor.predictor_version.clone(),
-            predictor.device.clone(),
-            predictor.sharing_mode().as_str_name().trim_start_matches("SHARING_MODE_").to_owned(),
-            if predictor.active { "yes" } else { "no" }.to_owned(),
-            predictor.samples.to_string(),
-            words::provenance(predictor.provenance()).to_owned(),
-            format!("{:.2}%", predictor.held_out_mean_error_pct),
-        ]
-    }))
+    table(
+        header,
+        predictors.iter().map(|predictor| {
+            [
+                predictor.predictor_version.clone(),
+                predictor.device.clone(),
+                predictor.sharing_mode().as_str_name().trim_start_matches("SHARING_MODE_").to_owned(),
+                if predictor.active { "yes" } else { "no" }.to_owned(),
+                predictor.samples.to_string(),
+                words::provenance(predictor.provenance()).to_owned(),
+                format!("{:.2}%", predictor.held_out_mean_error_pct),
+            ]
+        }),
+    )
 }
 
 fn show(predictor: &proto::Predictor, artefact: Option<&Artefact>) -> String {
@@ -212,7 +224,10 @@ fn show(predictor: &proto::Predictor, artefact: Option<&Artefact>) -> String {
 pub(super) fn terms(terms: &[proto::PredictorTerm]) -> String {
     let mut terms: Vec<_> = terms.iter().filter(|term| term.coefficient != 0.0).collect();
     terms.sort_by(|a, b| b.coefficient.total_cmp(&a.coefficient));
-    table(["term", "channel", "coefficient"], terms.into_iter().map(|term| {
-        [term.term.clone(), words::channel(term.channel()).to_owned(), words::significant(term.coefficient)]
-    }))
+    table(
+        ["term", "channel", "coefficient"],
+        terms
+            .into_iter()
+            .map(|term| [term.term.clone(), words::channel(term.channel()).to_owned(), words::significant(term.coefficient)]),
+    )
 }

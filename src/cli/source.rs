@@ -42,7 +42,9 @@ impl Source {
             Self::Daemon(channel) => {
                 PredictionServiceClient::new(channel.clone()).predict_pair(request).await.map(tonic::Response::into_inner)
             }
-            Self::Store(catalog) => server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false).map_err(Status::from),
+            Self::Store(catalog) => {
+                server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false).map_err(Status::from)
+            }
         }
     }
 
@@ -107,6 +109,7 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
 fn trust(context: &Context) -> anyhow::Result<ClientTlsConfig> {
     let tls = ClientTlsConfig::new();
     let Some(path) = &context.config.server.tls_certificate else { return Ok(tls) };
-    let pem = std::fs::read(path).map_err(|error| Advice::new(format!("{}: {error}", path.display()), "see server.tls_certificate"))?;
+    let pem =
+        std::fs::read(path).map_err(|error| Advice::new(format!("{}: {error}", path.display()), "see server.tls_certificate"))?;
     Ok(tls.ca_certificate(Certificate::from_pem(pem)))
 }

@@ -64,8 +64,7 @@ fn cause(tenant: &TenantPrediction) -> String {
     };
     let binding = tenant.binding_channel();
     let slowing = excess(|part| part > 0.0);
-    let part: f64 =
-        tenant.contributions.iter().filter(|part| part.channel() == binding).map(|part| part.excess_ratio).sum();
+    let part: f64 = tenant.contributions.iter().filter(|part| part.channel() == binding).map(|part| part.excess_ratio).sum();
     if binding == Channel::Unspecified || slowing < 5e-4 {
         "-".to_owned()
     } else {

@@ -11,9 +11,9 @@ use super::{
     words,
 };
 use crate::{
+    cli::wire,
     domain::DeviceId,
     proto::{ListWorkloadsResponse, Workload},
-    cli::wire,
     store::Catalog,
 };
 
@@ -156,21 +156,25 @@ fn list(workloads: &[Workload]) -> String {
         return "No workload.".to_owned();
     }
     let header = ["workload", "device", "shares", "operators", "launches", "alone on the largest share", "from"];
-    table(header, workloads.iter().map(|workload| {
-        [
-            workload.workload.clone(),
-            workload.device.clone(),
-            shares(&workload.sm_shares),
-            workload.operators.to_string(),
-            words::significant(workload.launches),
-            workload.solo_latencies.last().map_or_else(|| "-".to_owned(), |solo| words::duration(solo.latency_us)),
-            words::provenance(workload.provenance()).to_owned(),
-        ]
-    }))
+    table(
+        header,
+        workloads.iter().map(|workload| {
+            [
+                workload.workload.clone(),
+                workload.device.clone(),
+                shares(&workload.sm_shares),
+                workload.operators.to_string(),
+                words::significant(workload.launches),
+                workload.solo_latencies.last().map_or_else(|| "-".to_owned(), |solo| words::duration(solo.latency_us)),
+                words::provenance(workload.provenance()).to_owned(),
+            ]
+        }),
+    )
 }
 
 fn shares(shares: &[f64]) -> String {
-    let shares: Vec<_> = shares.iter().map(|share| format!("{:.4}", share).trim_end_matches('0').trim_end_matches('.').to_owned()).collect();
+    let shares: Vec<_> =
+        shares.iter().map(|share| format!("{:.4}", share).trim_end_matches('0').trim_end_matches('.').to_owned()).collect();
     if shares.is_empty() { "none".to_owned() } else { shares.join(" ") }
 }
 

@@ -28,7 +28,8 @@ async fn every_statement_can_be_prepared() {
             backend.open().await;
             let mut connection = PgConnection::connect_with(&backend.postgres_options()).await.unwrap();
             for statement in PostgresStore::STATEMENTS {
-                let prepared = Executor::prepare(&mut connection, sqlx::AssertSqlSafe(*statement)).await;
+                let prepared =
+                    Executor::prepare(&mut connection, sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(*statement))).await;
                 prepared.unwrap_or_else(|error| panic!("{statement}\n{error}"));
             }
         })

@@ -27,7 +27,11 @@ async fn every_statement_can_be_prepared() {
     let store = backend.open_sqlite().await;
     let mut connection = store.pool().acquire().await.unwrap();
     for statement in SqliteStore::STATEMENTS {
-        let prepared = Executor::prepare(&mut *connection as &mut SqliteConnection, sqlx::AssertSqlSafe(*statement)).await;
+        let prepared = Executor::prepare(
+            &mut *connection as &mut SqliteConnection,
+            sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(*statement)),
+        )
+        .await;
         prepared.unwrap_or_else(|error| panic!("{statement}\n{error}"));
     }
 }

@@ -244,7 +244,8 @@ fn finish(table: csv::Writer<BufWriter<File>>) -> anyhow::Result<()> {
 
 fn write_signatures(path: &Path, signatures: &[Signature]) -> anyhow::Result<()> {
     let counters: BTreeSet<&str> = signatures.iter().flat_map(|s| s.counters.iter()).map(|(name, _)| name.as_ref()).collect();
-    let fixed = ["workload", "family", "sm_share", "operator", "grid", "block", "dtype", "launches", "duration_ns", "clocks_locked"];
+    let fixed =
+        ["workload", "family", "sm_share", "operator", "grid", "block", "dtype", "launches", "duration_ns", "clocks_locked"];
     let header: Vec<&str> = fixed.into_iter().chain(counters.iter().copied()).collect();
     let mut table = table(path, &header)?;
     for s in signatures {
@@ -272,8 +273,18 @@ fn write_solo(path: &Path, solo: &[SoloLatency]) -> anyhow::Result<()> {
 
 fn write_pairs(path: &Path, pairs: &[PairSample]) -> anyhow::Result<()> {
     let header = [
-        "pair_id", "a_workload", "a_sm_share", "b_workload", "b_sm_share", "a_solo_us", "b_solo_us", "a_corun_us", "b_corun_us",
-        "a_stdev_us", "b_stdev_us", "campaign",
+        "pair_id",
+        "a_workload",
+        "a_sm_share",
+        "b_workload",
+        "b_sm_share",
+        "a_solo_us",
+        "b_solo_us",
+        "a_corun_us",
+        "b_corun_us",
+        "a_stdev_us",
+        "b_stdev_us",
+        "campaign",
     ];
     let mut table = table(path, &header)?;
     for pair in pairs {
@@ -291,7 +302,12 @@ fn write_pairs(path: &Path, pairs: &[PairSample]) -> anyhow::Result<()> {
 fn write_trace(path: &Path, trace: &[TraceEntry]) -> anyhow::Result<()> {
     let mut table = table(path, &["workload", "position", "operator", "gap_before_ns"])?;
     for entry in trace {
-        table.write_record([&*entry.workload, &entry.position.to_string(), &*entry.operator, &nanoseconds(entry.gap_before_us)])?;
+        table.write_record([
+            &*entry.workload,
+            &entry.position.to_string(),
+            &*entry.operator,
+            &nanoseconds(entry.gap_before_us),
+        ])?;
     }
     finish(table)
 }

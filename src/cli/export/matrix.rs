@@ -82,7 +82,8 @@ fn matrix(args: &MatrixArgs, catalog: &Catalog) -> anyhow::Result<Matrix> {
     for victim in 0..n {
         for partner in victim..n {
             let request = request(args, &workloads[victim], &workloads[partner]);
-            let answer = server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false).map_err(|error| Refused::from(tonic::Status::from(error)))?;
+            let answer = server::predict_pair(catalog, Predictor::generic(), &request, PredictPairView::Full, false)
+                .map_err(|error| Refused::from(tonic::Status::from(error)))?;
             if let [a, b] = answer.tenants.as_slice() {
                 slowdown_ratio[partner][victim] = b.slowdown_ratio;
                 slowdown_ratio[victim][partner] = a.slowdown_ratio;

@@ -9,7 +9,7 @@ use super::{
     stored::{self, Stored, names, summary},
 };
 use crate::{
-    cli::{context::{Context, known_devices}},
+    cli::context::{Context, known_devices},
     ingest::{
         Progress,
         dataset::{self, DatasetReport},

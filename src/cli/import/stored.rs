@@ -28,7 +28,8 @@ pub(super) async fn store(batch: &ImportBatch, options: &ImportOptions, context:
     let content = batch.content_sha256();
     let device = batch.device.device_id.to_string();
     if let Some(id) = &options.request_id {
-        Invalid::text("--request-id", id, MAX_REQUEST_ID_BYTES).map_err(|error| crate::cli::failure::Misuse(error.to_string()))?;
+        Invalid::text("--request-id", id, MAX_REQUEST_ID_BYTES)
+            .map_err(|error| crate::cli::failure::Misuse(error.to_string()))?;
     }
     let mut request_id = options.request_id.clone().unwrap_or(content);
     if options.dry_run {
@@ -93,7 +94,10 @@ impl Stored {
         match self.receipt {
             None => format!("{what} for device {device} can be imported; nothing was changed (dry run)."),
             Some(receipt) if receipt.already_imported => {
-                format!("{what} for device {device}: already imported, nothing changed (catalog version {}).", receipt.catalog_version)
+                format!(
+                    "{what} for device {device}: already imported, nothing changed (catalog version {}).",
+                    receipt.catalog_version
+                )
             }
             Some(receipt) => format!("Imported {what} for device {device} (catalog version {}).", receipt.catalog_version),
         }
