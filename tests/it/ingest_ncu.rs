@@ -20,6 +20,7 @@ pub(crate) fn options(device: &str) -> NcuOptions {
         sm_share: SmShare::new("sm_share", 0.5).unwrap(),
         iterations: None,
         latency_us: None,
+        report_only: false,
     }
 }
 
@@ -187,4 +188,17 @@ fn a_report_without_any_duration_says_what_to_collect() {
     let text = text("metrics_run.csv").replace("gpu__time_duration.sum", "gpu__other.sum");
     let (_, message) = refusal(text.as_bytes());
     assert!(message.contains("gpu__time_duration.sum") && message.contains(ncu::CAPTURE_COMMAND), "{message}");
+
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let read = |options: NcuOptions| ncu::read(file.path(), &options, &Progress::hidden()).unwrap();
+
+    let (batch, report) = read(NcuOptions { report_only: true, ..options("nvidia-a100-sxm4-40gb") });
+    assert!(batch.signatures.is_empty() && batch.solo_latencies.is_empty());
+    assert_eq!((report.launches, report.operators), (3, 2));
+    assert!(report.metrics_missing.contains(&"gpu__time_duration.sum".to_owned()), "{:?}", report.metrics_missing);
+
+    let (batch, report) = read(NcuOptions { latency_us: Some(60.0), ..options("nvidia-a100-sxm4-40gb") });
+    assert!(batch.signatures.iter().all(|s| close(s.duration_us, 20.0) && s.counters.get("duration_assumed") == Some(1.0)));
+    assert!(report.warnings.iter().any(|w| w.contains("spread evenly")), "{:?}", report.warnings);
 }

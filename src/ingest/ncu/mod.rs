@@ -36,6 +36,8 @@ pub struct NcuOptions {
     pub iterations: Option<u64>,
     /// Mean latency of one iteration alone, microseconds; `None` takes the sum of the kernels.
     pub latency_us: Option<f64>,
+    /// Nothing will be stored: a report without durations is described and not refused.
+    pub report_only: bool,
 }
 
 /// Reads the report `path`. An error names the file, and the line and the metric where there is one.
@@ -64,7 +66,7 @@ fn read_text(
         return Err(rows.no_row());
     }
     let signed = signatures::sign(&totals, options, iterations);
-    if signed.signatures.is_empty() {
+    if signed.signatures.is_empty() && !options.report_only {
         return Err(no_duration(path));
     }
     let report = report::report(&totals, &signed, &rows.notes, options, iterations);
@@ -95,11 +97,15 @@ fn batch(signed: Signed, options: &NcuOptions) -> ImportBatch {
         provenance: Provenance::Imported,
         from_kernels: options.latency_us.is_none(),
     };
-    ImportBatch { signatures: signed.signatures, solo_latencies: vec![solo], ..ImportBatch::new(options.device.clone()) }
+    let solo_latencies = if signed.signatures.is_empty() { vec![] } else { vec![solo] };
+    ImportBatch { signatures: signed.signatures, solo_latencies, ..ImportBatch::new(options.device.clone()) }
 }
 
 fn no_duration(path: &Path) -> IngestError {
-    let advice = format!("collect gpu__time_duration.sum as well, for example with: {CAPTURE_COMMAND}");
+    let advice = format!(
+        "collect gpu__time_duration.sum as well, for example with: {CAPTURE_COMMAND}\nor give --latency-us X, which is then spread \
+         evenly over the launches"
+    );
     other::wrong(
         Place::file(path),
         "has no duration of any kernel (gpu__time_duration.sum, or Duration on the details page)",

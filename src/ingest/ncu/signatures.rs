@@ -25,6 +25,8 @@ pub(super) struct Signed {
     pub(super) without_duration: u64,
     /// Variants whose duration follows from bytes and bytes per second.
     pub(super) derived_durations: u64,
+    /// No variant has a duration: the latency given was spread evenly over the launches.
+    pub(super) assumed_durations: bool,
 }
 
 struct Duration {
@@ -35,7 +37,7 @@ struct Duration {
     derived: bool,
 }
 
-/// The signatures of all variants that have a duration.
+/// The signatures of all variants that have a duration; of all variants when none has and a latency is given.
 pub(super) fn sign(totals: &Totals, options: &NcuOptions, iterations: u64) -> Signed {
     let mut signed = Signed::default();
     for variant in &totals.variants {
@@ -46,24 +48,46 @@ pub(super) fn sign(totals: &Totals, options: &NcuOptions, iterations: u64) -> Si
         signed.duration_us += duration.sum_us;
         signed.derived_durations += u64::from(duration.derived);
         signed.used.extend(duration.from.into_iter().flatten());
-        signed.signatures.push(Signature {
-            workload: options.workload.as_str().into(),
-            family: None,
-            sm_share: options.sm_share,
-            operator: variant.kernel.clone(),
-            grid: variant.grid.clone(),
-            block: variant.block.clone(),
-            dtype: "".into(),
-            launches: number::count(variant.launches) / number::count(iterations),
-            duration_us: duration.mean_us,
-            counters: counters(variant, duration.mean_us, &mut signed.used),
-            provenance: Provenance::Imported,
-            // Unless told otherwise ncu locks the clocks to base and flushes the caches before each kernel; a report does not say
-            // that it was told so.
-            clocks_locked: true,
-        });
+        let counters = counters(variant, duration.mean_us, &mut signed.used);
+        signed.signatures.push(signature(variant, options, iterations, duration.mean_us, counters));
+    }
+    if let (true, Some(latency_us)) = (signed.signatures.is_empty(), options.latency_us) {
+        assume_durations(totals, options, iterations, latency_us, &mut signed);
     }
     signed
+}
+
+/// Spreads the latency evenly over the launches. Counters per launch stay as they are; every signature is marked, so that every
+/// answer from it says so.
+fn assume_durations(totals: &Totals, options: &NcuOptions, iterations: u64, latency_us: f64, signed: &mut Signed) {
+    let launches = number::count(totals.launch_count()) / number::count(iterations);
+    let duration_us = latency_us / launches;
+    for variant in &totals.variants {
+        let mut counters = counters(variant, duration_us, &mut signed.used);
+        counters.set("duration_assumed", 1.0);
+        signed.signatures.push(signature(variant, options, iterations, duration_us, counters));
+    }
+    signed.assumed_durations = true;
+    signed.without_duration = 0;
+}
+
+fn signature(variant: &Variant, options: &NcuOptions, iterations: u64, duration_us: f64, counters: Counters) -> Signature {
+    Signature {
+        workload: options.workload.as_str().into(),
+        family: None,
+        sm_share: options.sm_share,
+        operator: variant.kernel.clone(),
+        grid: variant.grid.clone(),
+        block: variant.block.clone(),
+        dtype: "".into(),
+        launches: number::count(variant.launches) / number::count(iterations),
+        duration_us,
+        counters,
+        provenance: Provenance::Imported,
+        // Unless told otherwise ncu locks the clocks to base and flushes the caches before each kernel; a report does not say
+        // that it was told so.
+        clocks_locked: true,
+    }
 }
 
 fn measured(variant: &Variant) -> Option<Duration> {
