@@ -16,6 +16,7 @@ use crate::{
     store::{self, Catalog, Store},
 };
 use clap::Args;
+use secrecy::ExposeSecret;
 
 /// What holds for every verb; stronger than the environment, which is stronger than the file.
 #[derive(Debug, Clone, Default, Args)]
@@ -44,6 +45,7 @@ pub(super) struct Listen {
 }
 
 /// What every verb works with.
+#[derive(Clone)]
 pub(super) struct Context {
     /// The settings.
     pub(super) config: Config,
@@ -70,13 +72,24 @@ impl Context {
         Ok(store::open(&self.config.database, &self.config.data_dir).await?)
     }
 
-    /// Opens the store ready for use: the bundled catalog in it unless it is configured off.
+    /// Opens the store ready for use: the bundled catalog is in it unless it is configured off.
     pub(super) async fn store(&self) -> anyhow::Result<Arc<dyn Store>> {
         let store = self.raw_store().await?;
-        if self.config.catalog.bundled {
-            bundled::install(store.as_ref()).await?;
-        }
+        self.install_bundled(store.as_ref()).await?;
         Ok(store)
+    }
+
+    /// Puts the bundled catalog into a store that never had it, unless it is configured off.
+    pub(super) async fn install_bundled(&self, store: &dyn Store) -> anyhow::Result<()> {
+        if self.config.catalog.bundled {
+            bundled::install(store).await?;
+        }
+        Ok(())
+    }
+
+    /// The store is a file of this machine.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.config.database.url.as_ref().is_none_or(|url| url.expose_secret().starts_with("sqlite"))
     }
 
     /// Reads the catalog, with the devices of `device_files` that it lacks.

@@ -11,10 +11,10 @@ use super::{
     words,
 };
 use crate::{
-    cli::wire,
     domain::{self, DeviceId},
     ingest,
     proto::{Ceiling, CeilingBasis, Device, ListDevicesResponse},
+    server::wire::device_to_wire,
     store::Catalog,
 };
 
@@ -78,12 +78,12 @@ pub(super) async fn run(args: DevicesArgs, context: &Context) -> anyhow::Result<
     let catalog = context.catalog(&[]).await?;
     match args.command {
         DevicesCommand::List { files, format } => {
-            let devices = all(&catalog, &files.device_file)?.iter().map(|device| wire::device(device, &catalog)).collect();
+            let devices = all(&catalog, &files.device_file)?.iter().map(|device| on_wire(device, &catalog)).collect();
             let answer = ListDevicesResponse { devices, next_page_token: String::new() };
             format.print_message(&answer, || list(&answer.devices))
         }
         DevicesCommand::Show { device, files, format } => {
-            let device = wire::device(&find_device(&device, &files.device_file, &catalog)?, &catalog);
+            let device = on_wire(&find_device(&device, &files.device_file, &catalog)?, &catalog);
             format.print_message(&device, || show(&device))
         }
     }
@@ -96,6 +96,11 @@ fn all(catalog: &Catalog, files: &[PathBuf]) -> anyhow::Result<Vec<domain::Devic
     let by_id = |device: domain::Device| -> (DeviceId, domain::Device) { (device.device_id.clone(), device) };
     devices.extend(stored.chain(read_device_files(files)?).map(by_id));
     Ok(devices.into_values().collect())
+}
+
+fn on_wire(device: &domain::Device, catalog: &Catalog) -> Device {
+    let fitted = catalog.active.keys().filter(|(id, _)| *id == device.device_id).map(|(_, mode)| *mode);
+    device_to_wire(device, fitted)
 }
 
 fn list(devices: &[Device]) -> String {

@@ -40,7 +40,13 @@ pub(super) async fn show(context: &Context, url: &str) {
 async fn ask(context: &Context, url: &str) -> anyhow::Result<String> {
     let channel = connect(context, url, CONNECT_TIMEOUT).await?;
     until_serving(&channel).await?;
-    let workloads = composed(&channel).await?;
+    let mut workloads = composed(&channel).await?;
+    let deadline = Instant::now() + READY_TIMEOUT;
+    while workloads.len() < 2 && Instant::now() < deadline {
+        // Another process may still be putting the bundled catalog into the database.
+        sleep(READY_POLL).await;
+        workloads = composed(&channel).await?;
+    }
     let names: Vec<&str> = workloads.iter().map(|workload| workload.workload.as_str()).collect();
     let Some([a, b]) = pick(&names) else { bail!("the catalog has no two workloads of {DEVICE}") };
     let answer = Source::Daemon(channel).predict(request(a, b)).await.map_err(Refused::from)?;

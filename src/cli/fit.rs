@@ -216,7 +216,6 @@ async fn publish(predictor: &Predictor, args: &FitArgs, context: &Context) -> an
 }
 
 fn text(fitted: &Fitted) -> String {
-    let terms_of: Vec<proto::PredictorTerm> = fitted.terms.iter().map(wire::term).collect();
     let published = match fitted.catalog_version {
         Some(version) => format!("Published: it answers from catalog version {version} on."),
         None => "Not stored; --publish stores it and makes it the one that answers.".to_owned(),
@@ -233,6 +232,6 @@ fn text(fitted: &Fitted) -> String {
         fitted.provenance,
         fitted.training_mean_error_pct,
         fitted.held_out_mean_error_pct,
-        terms(&terms_of),
+        terms(&fitted.terms),
     )
 }

@@ -19,7 +19,6 @@ mod share_arg;
 mod source;
 mod table;
 mod verdict;
-mod wire;
 mod words;
 mod workloads;
 

@@ -1,5 +1,7 @@
 //! `predictor`: the fitted models and which of them answers.
 
+use std::fmt::Write;
+
 use clap::{Args, Subcommand};
 
 use super::{
@@ -12,10 +14,10 @@ use super::{
     words,
 };
 use crate::{
-    cli::wire,
     domain::{DeviceId, SharingMode},
-    interference::{Artefact, Predictor},
+    interference::{Artefact, Predictor, Term},
     proto::{self, ListPredictorsResponse},
+    server::wire::predictor_to_wire,
     store::{Catalog, PredictorInfo, Store},
 };
 
@@ -111,18 +113,16 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
     match command {
         PredictorCommand::List { device, format } => {
             let of_device = |info: &&PredictorInfo| device.as_ref().is_none_or(|device| info.device.as_str() == device);
-            let predictors = catalog.predictors.iter().filter(of_device).map(wire::predictor).collect();
+            let predictors =
+                catalog.predictors.iter().filter(of_device).map(|info| predictor_to_wire(info, None, false)).collect();
             let answer = ListPredictorsResponse { predictors, next_page_token: String::new() };
             format.print_message(&answer, || list(&answer.predictors))
         }
         PredictorCommand::Show { version, format } => {
             let info = find(&catalog, &version)?;
-            let json = store.predictor_artefact(&info.version).await?;
-            let artefact = Predictor::from_json(&json)?.artefact;
-            let mut predictor = wire::predictor(info);
-            predictor.terms = artefact.iter().flat_map(|artefact| &artefact.terms).map(wire::term).collect();
-            predictor.artefact_json = json;
-            format.print_message(&predictor, || show(&predictor, artefact.as_ref()))
+            let stored = Predictor::from_json(&store.predictor_artefact(&info.version).await?)?;
+            let predictor = predictor_to_wire(info, Some(&stored), true);
+            format.print_message(&predictor, || show(&predictor, stored.artefact.as_ref()))
         }
         PredictorCommand::Activate { version, format } => {
             let info = find(&catalog, &version)?;
@@ -215,19 +215,20 @@ fn show(predictor: &proto::Predictor, artefact: Option<&Artefact>) -> String {
     );
     if let Some(artefact) = artefact {
         let fit = &artefact.fit;
-        text.push_str(&format!(", training error {:.2}%, seed {}", fit.training_mean_error_pct, fit.seed));
+        let _ = write!(text, ", training error {:.2}%, seed {}", fit.training_mean_error_pct, fit.seed);
+        let _ = write!(text, "\n\n{}", terms(&artefact.terms));
     }
-    format!("{text}\n\n{}", terms(&predictor.terms))
+    text
 }
 
 /// The terms that take part, by size.
-pub(super) fn terms(terms: &[proto::PredictorTerm]) -> String {
-    let mut terms: Vec<_> = terms.iter().filter(|term| term.coefficient != 0.0).collect();
+pub(super) fn terms<'t>(terms: impl IntoIterator<Item = &'t Term>) -> String {
+    let mut terms: Vec<_> = terms.into_iter().filter(|term| term.coefficient > 0.0).collect();
     terms.sort_by(|a, b| b.coefficient.total_cmp(&a.coefficient));
     table(
         ["term", "channel", "coefficient"],
-        terms
-            .into_iter()
-            .map(|term| [term.term.clone(), words::channel(term.channel()).to_owned(), words::significant(term.coefficient)]),
+        terms.into_iter().map(|term| {
+            [term.term.clone(), words::channel(term.channel.into()).to_owned(), words::significant(term.coefficient)]
+        }),
     )
 }

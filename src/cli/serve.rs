@@ -1,15 +1,28 @@
 //! `serve`: runs the daemon until it is told to stop.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, process, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     context::{Context, Listen},
+    example,
     failure::BadSetting,
-    output::print,
+    output::{note, print},
 };
+use crate::{
+    server::{BoundAddresses, serve},
+    store::Store,
+};
+
+/// Wait between attempts to put the bundled catalog into a database that is not there yet.
+const INSTALL_RETRY: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Once both ports are bound, one line of JSON on stdout says where: {\"grpc\":\"127.0.0.1:50051\",\"admin\":\"127.0.0.1:9464\"}. Logs go to
@@ -64,6 +77,54 @@ pub(super) async fn run(args: ServeArgs, context: &Context) -> anyhow::Result<()
     if args.role == Role::Worker {
         return Err(BadSetting("--role worker: profiling workers are not built yet; `all` and `api` serve".to_owned()).into());
     }
-    let _ = (context, args.example);
-    print(&json!({ "grpc": "", "admin": "" }).to_string())
+    // Before anything is bound, so that no signal finds the default handler once the addresses are known.
+    let shutdown = CancellationToken::new();
+    let mut helpers = JoinSet::new();
+    helpers.spawn(watch(signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, shutdown.clone()));
+    let store = context.raw_store().await?;
+    if context.is_embedded() {
+        context.install_bundled(store.as_ref()).await?;
+    } else {
+        helpers.spawn(install_when_reachable(context.clone(), store.clone()));
+    }
+    let asker = context.clone();
+    let on_bound = |bound: BoundAddresses| {
+        announce(&bound);
+        if args.example {
+            let url = asker.url_of(bound.grpc);
+            helpers.spawn(async move { example::show(&asker, &url).await });
+        }
+    };
+    Ok(serve(context.config.clone(), store, shutdown, on_bound).await?)
+}
+
+/// The one line on stdout. That nobody reads it is no reason not to serve.
+fn announce(bound: &BoundAddresses) {
+    let line = json!({ "grpc": bound.grpc.to_string(), "admin": bound.admin.to_string() });
+    if let Err(error) = print(&line.to_string()) {
+        note(format_args!("the addresses could not be printed: {error:#}"));
+    }
+}
+
+/// The first signal asks for a shutdown in good order, the second ends at once.
+async fn watch(mut interrupt: Signal, mut terminate: Signal, shutdown: CancellationToken) {
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if shutdown.is_cancelled() {
+            note("ended by a second signal");
+            process::exit(1);
+        }
+        shutdown.cancel();
+    }
+}
+
+/// A database may come after its daemon, and its schema after it.
+async fn install_when_reachable(context: Context, store: Arc<dyn Store>) {
+    while let Err(error) = context.install_bundled(store.as_ref()).await {
+        tracing::warn!(%error, "the bundled catalog is not in the store yet");
+        tokio::time::sleep(INSTALL_RETRY).await;
+    }
 }

@@ -11,9 +11,9 @@ use super::{
     words,
 };
 use crate::{
-    cli::wire,
     domain::DeviceId,
     proto::{ListWorkloadsResponse, Workload},
+    server::wire::workload_to_wire,
     store::Catalog,
 };
 
@@ -130,7 +130,7 @@ fn matching(catalog: &Catalog, device: Option<&str>, filter: &str) -> anyhow::Re
     }
     let of_device = catalog.workloads.iter().filter(|(id, _)| device.is_none_or(|device| id.as_str() == device));
     let all = of_device.flat_map(|(id, workloads)| workloads.values().map(move |workload| (id, workload)));
-    Ok(all.filter(|(_, w)| w.workload.contains(filter)).map(|(id, w)| wire::workload(id, w)).collect())
+    Ok(all.filter(|(_, w)| w.workload.contains(filter)).map(|(id, w)| workload_to_wire(id, w)).collect())
 }
 
 fn known_device(catalog: &Catalog, device: &str) -> anyhow::Result<DeviceId> {
@@ -144,11 +144,13 @@ fn known_device(catalog: &Catalog, device: &str) -> anyhow::Result<DeviceId> {
 fn find(catalog: &Catalog, which: &Which) -> anyhow::Result<Workload> {
     let device = known_device(catalog, &which.device)?;
     let workloads = catalog.workloads.get(&device);
-    workloads.and_then(|all| all.get(which.workload.as_str())).map(|profile| wire::workload(&device, profile)).ok_or_else(|| {
-        let names = workloads.into_iter().flat_map(|all| all.keys()).map(AsRef::as_ref);
-        let hint = did_you_mean(&which.workload, names, &format!("pairsight workloads list --device {device}"));
-        Advice::new(format!("workload {:?} is not in the catalog of device {device}", which.workload), hint).into()
-    })
+    workloads.and_then(|all| all.get(which.workload.as_str())).map(|profile| workload_to_wire(&device, profile)).ok_or_else(
+        || {
+            let names = workloads.into_iter().flat_map(|all| all.keys()).map(AsRef::as_ref);
+            let hint = did_you_mean(&which.workload, names, &format!("pairsight workloads list --device {device}"));
+            Advice::new(format!("workload {:?} is not in the catalog of device {device}", which.workload), hint).into()
+        },
+    )
 }
 
 fn list(workloads: &[Workload]) -> String {

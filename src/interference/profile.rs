@@ -115,7 +115,12 @@ impl WorkloadProfile {
         let mut shares: Vec<ShareProfile> = vec![];
         for row in rows {
             let at = shares.iter().position(|s| s.sm_share == row.sm_share).unwrap_or_else(|| {
-                shares.push(ShareProfile { sm_share: row.sm_share, operators: vec![], clocks_locked: false, durations_assumed: false });
+                shares.push(ShareProfile {
+                    sm_share: row.sm_share,
+                    operators: vec![],
+                    clocks_locked: false,
+                    durations_assumed: false,
+                });
                 shares.len() - 1
             });
             let (pressure, given) = Pressure::new(device, row.sm_share, row.duration_us, &row.counters);

@@ -69,7 +69,10 @@ impl Reason {
     pub(super) fn counters_missing(who: &str, missing: &[&str]) -> Self {
         Self::extrapolating(
             "COUNTERS_MISSING",
-            format!("{} of {who} cannot be told (no such counter, or no such ceiling of the device): what it would show is not in the answer", missing.join(", ")),
+            format!(
+                "{} of {who} cannot be told (no such counter, or no such ceiling of the device): what it would show is not in the answer",
+                missing.join(", ")
+            ),
         )
     }
 

@@ -18,7 +18,7 @@ mod profiling;
 mod serve;
 mod snapshot;
 mod state;
-mod wire;
+pub(crate) mod wire;
 
 pub use error::{DOMAIN, Resource, ServiceError};
 pub use predict::predict_pair;

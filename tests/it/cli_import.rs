@@ -115,7 +115,17 @@ fn an_ncu_report_leads_to_a_prediction_on_a_built_in_device() {
     let file = file.to_str().unwrap();
     for (workload, latency) in [("a@home/b1", "40"), ("b/b1", "30")] {
         let said = home.json(&[
-            "import", "ncu", file, "--device", "nvidia-t4", "--workload", workload, "--sm-share", "20sm", "--latency-us", latency,
+            "import",
+            "ncu",
+            file,
+            "--device",
+            "nvidia-t4",
+            "--workload",
+            workload,
+            "--sm-share",
+            "20sm",
+            "--latency-us",
+            latency,
         ]);
         assert_eq!((&said["launches"], &said["operators"], &said["iterations"]), (&json!(2), &json!(2), &json!(1)), "{said}");
         assert_eq!(said["duration_us"], 25.0, "{said}");

@@ -162,8 +162,9 @@ pub(crate) fn write_dataset(dir: &Path, workloads: usize, operators: usize) {
         "signature_basis":"raw_sums","software":"test","source":"test","dram_bytes_per_s":1e12,"l2_bytes_per_s":3e12,
         "l2_bytes":40000000,"clock_hz":1.4e9}"#;
     fs::write(dir.join("dataset.json"), manifest).unwrap();
-    let mut signatures =
-        String::from("workload,sm_share,operator,grid,block,launches,duration_ns,dram_read_bytes,dram_write_bytes,l2_read_sectors\n");
+    let mut signatures = String::from(
+        "workload,sm_share,operator,grid,block,launches,duration_ns,dram_read_bytes,dram_write_bytes,l2_read_sectors\n",
+    );
     let mut solo = String::from("workload,sm_share,latency_us,stdev_us,samples\n");
     for w in 0..workloads {
         for (share, scale) in [(0.5, 2.0), (1.0, 1.0)] {

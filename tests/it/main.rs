@@ -1,5 +1,12 @@
 //! The integration tests: one binary, a module per capability.
 
+mod cli_export;
+mod cli_fit;
+mod cli_help;
+mod cli_import;
+mod cli_predict;
+mod cli_serve;
+mod cli_support;
 mod docs;
 mod ingest_dataset;
 mod ingest_devices;

@@ -85,7 +85,8 @@ fn warn_of_durations(signed: &Signed, notes: &Notes, options: &NcuOptions, warni
         ));
     }
     if signed.assumed_durations {
-        warnings.push("the report has no duration of any kernel: the latency given is spread evenly over the launches".to_owned());
+        warnings
+            .push("the report has no duration of any kernel: the latency given is spread evenly over the launches".to_owned());
     }
     if signed.without_duration > 0 {
         warnings.push(format!("{} operators have no duration and are left out", signed.without_duration));

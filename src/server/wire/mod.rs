@@ -8,8 +8,9 @@ mod request;
 mod sample;
 mod signature;
 
-pub(super) use catalog::{predictor_to_wire, workload_to_wire};
-pub(super) use device::{device_from_wire, device_to_wire};
+pub(crate) use catalog::{predictor_to_wire, workload_to_wire};
+pub(super) use device::device_from_wire;
+pub(crate) use device::device_to_wire;
 pub(super) use prediction::{Answer, TenantAnswer};
 pub(super) use request::{Pair, Source, TenantRequest};
 pub(super) use sample::{pair_sample_from_wire, solo_from_wire, solo_to_wire, trace_from_wire};
