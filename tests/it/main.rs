@@ -1,6 +1,10 @@
 //! The integration tests: one binary, a module per capability.
 
 mod docs;
+mod ingest_dataset;
+mod ingest_devices;
+mod ingest_fuzz;
+mod ingest_ncu;
 mod interference;
 mod server_catalog;
 mod server_config;
