@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn reads_grpc_timeouts() {
         assert_eq!(parse("250m"), Some(Duration::from_millis(250)));
-        assert_eq!(parse("99999999H"), Some(Duration::from_secs(99_999_999 * 3600)));
+        assert_eq!(parse("99999999H"), Some(Duration::from_hours(99_999_999)));
         for bad in ["", "S", "-1S", "123456789S", "1x", "é"] {
             assert_eq!(parse(bad).filter(|limit| !limit.is_zero()), None, "{bad}");
         }
