@@ -18,7 +18,6 @@ use super::{
     table::printable,
 };
 use crate::{
-    cli::wire,
     domain::{Device, PairSample, Provenance, Signature, SoloLatency, family_of},
     ingest::{
         Progress,
