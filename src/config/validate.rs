@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use super::{Config, ConfigError};
 
 /// Longest time that any setting may name: beyond it, clocks overflow.
-const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+const MAX_DURATION: Duration = Duration::from_hours(366 * 24);
 
 impl Config {
     /// Checks all settings and how they go together; an error names the first that cannot be used.

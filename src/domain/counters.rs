@@ -103,4 +103,6 @@ known_counters! {
     thread_inst_executed,
     /// Warps resident on an active SM, the mean.
     active_warps_avg,
+    /// 1 where the duration was not measured: a known latency was spread evenly over the launches.
+    duration_assumed,
 }

@@ -82,5 +82,6 @@ fn describe(error: &toml::de::Error) -> String {
 
 fn line_of(text: &str, offset: usize) -> u64 {
     let upto = text.len().min(offset);
-    text.as_bytes()[..upto].iter().filter(|byte| **byte == b'\n').count() as u64 + 1
+    // Not `lines()`: the line that the offset stands on is wanted, even when it is empty.
+    text.as_bytes()[..upto].split(|byte| *byte == b'\n').count() as u64
 }

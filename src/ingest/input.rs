@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Chain, Cursor, Read},
+    io::{self, BufReader, Chain, Cursor, Read},
     path::Path,
 };
 
@@ -15,6 +15,9 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The decompressed, decoded text of a file.
 pub(super) type Text = BufReader<DecodeReaderBytes<Box<dyn Read + Send>, Vec<u8>>>;
+
+/// A text whose first bytes were looked at, and are still in it.
+pub(super) type PeekedText = Chain<Cursor<Vec<u8>>, Text>;
 
 /// Opens `path`; bytes read from the disk are told to `progress`.
 pub(super) fn open(path: &Path, progress: &Progress) -> Result<Text, IngestError> {
@@ -41,9 +44,13 @@ pub(super) fn from_reader(mut reader: impl Read + Send + 'static) -> io::Result<
     Ok(BufReader::with_capacity(64 * 1024, DecodeReaderBytesBuilder::new().utf8_passthru(true).strip_bom(true).build(plain)))
 }
 
-/// The first bytes of `text`, at most one buffer, left unread.
-pub(super) fn peek<'t>(text: &'t mut Text, path: &Path) -> Result<&'t [u8], IngestError> {
-    text.fill_buf().map_err(|source| IngestError::Read { place: Place::line(path, 1), source })
+/// The first bytes of `text`, and the text with them still in it.
+pub(super) fn peek(mut text: Text, path: &Path) -> Result<(Vec<u8>, PeekedText), IngestError> {
+    const HEAD: u64 = 64;
+    let mut head = vec![];
+    let read = text.by_ref().take(HEAD).read_to_end(&mut head);
+    read.map_err(|source| IngestError::Read { place: Place::line(path, 1), source })?;
+    Ok((head.clone(), Cursor::new(head).chain(text)))
 }
 
 struct Counting<R> {

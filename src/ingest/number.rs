@@ -22,6 +22,12 @@ pub(super) fn checked(value: f64) -> Result<f64, &'static str> {
     }
 }
 
+/// A number of things as a figure.
+#[expect(clippy::cast_precision_loss, reason = "a count above 2^53 is not exact, and not real")]
+pub(super) fn count(things: u64) -> f64 {
+    things as f64
+}
+
 /// `text` in quotes, its middle left out when it is long.
 pub(super) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;

@@ -17,6 +17,6 @@ pub use fit::{FitError, FitInput, fit};
 pub use neighbourhood::Neighbourhood;
 pub use predict::{Contribution, OperatorPairCost, PairPrediction, TenantPrediction, predict};
 pub use predictor::{Artefact, ArtefactError, Calibration, FitReport, Predictor, Term};
-pub use profile::{OperatorProfile, OperatorRow, ShareProfile, WorkloadProfile, missing_counters};
+pub use profile::{OperatorProfile, OperatorRow, ShareProfile, WorkloadProfile};
 pub use reason::Reason;
 pub use tenant::{Tenant, TenantError};

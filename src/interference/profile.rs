@@ -59,6 +59,8 @@ pub struct ShareProfile {
     pub operators: Vec<OperatorProfile>,
     /// Some duration was taken under locked clocks or flushed caches.
     pub clocks_locked: bool,
+    /// Some duration was not measured but taken from an even spread of the latency.
+    pub durations_assumed: bool,
 }
 
 impl ShareProfile {
@@ -113,12 +115,18 @@ impl WorkloadProfile {
         let mut shares: Vec<ShareProfile> = vec![];
         for row in rows {
             let at = shares.iter().position(|s| s.sm_share == row.sm_share).unwrap_or_else(|| {
-                shares.push(ShareProfile { sm_share: row.sm_share, operators: vec![], clocks_locked: false });
+                shares.push(ShareProfile {
+                    sm_share: row.sm_share,
+                    operators: vec![],
+                    clocks_locked: false,
+                    durations_assumed: false,
+                });
                 shares.len() - 1
             });
             let (pressure, given) = Pressure::new(device, row.sm_share, row.duration_us, &row.counters);
             known = known.intersection(given);
             shares[at].clocks_locked |= row.clocks_locked;
+            shares[at].durations_assumed |= row.counters.duration_assumed == Some(1.0);
             shares[at].operators.push(OperatorProfile {
                 operator: row.operator,
                 launches: row.launches,
@@ -159,13 +167,4 @@ fn best_solo_latencies(
     }
     solo.sort_by(|a, b| a.sm_share.get().total_cmp(&b.sm_share.get()));
     solo
-}
-
-/// Counters that the predictor can use and that some of `counters`, those of operators on `device`, lack; each stands for a
-/// quantity, so none is named whose quantity another counter gives.
-#[must_use]
-pub fn missing_counters(device: &Device, counters: impl Iterator<Item = KnownCounters>) -> Vec<&'static str> {
-    // Neither share nor duration bears on which quantities are known.
-    let known = counters.map(|counters| Pressure::new(device, SmShare::WHOLE, 1.0, &counters).1);
-    Needs::ALL.without(known.fold(Needs::ALL, Needs::intersection)).counters()
 }

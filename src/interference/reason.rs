@@ -69,7 +69,10 @@ impl Reason {
     pub(super) fn counters_missing(who: &str, missing: &[&str]) -> Self {
         Self::extrapolating(
             "COUNTERS_MISSING",
-            format!("signatures of {who} lack {}: what they would show is not in the answer", missing.join(", ")),
+            format!(
+                "{} of {who} cannot be told (no such counter, or no such ceiling of the device): what it would show is not in the answer",
+                missing.join(", ")
+            ),
         )
     }
 
@@ -77,6 +80,13 @@ impl Reason {
         Self::extrapolating(
             "SIGNATURE_FAR_FROM_DATA",
             format!("{who} is {distance:.1} times as far from the fitted workloads as those are from each other"),
+        )
+    }
+
+    pub(super) fn durations_assumed(who: &str) -> Self {
+        Self::extrapolating(
+            "DURATIONS_ASSUMED",
+            format!("no kernel of {who} was timed: its latency is spread evenly over the launches"),
         )
     }
 

@@ -184,6 +184,9 @@ fn reasons(tenant: &Tenant, profile: &WorkloadProfile, at: Bracket, reach: Reach
     if [at.low, at.high].iter().any(|i| profile.shares[*i].clocks_locked) {
         reasons.push(Reason::clocks_locked(&tenant.label));
     }
+    if [at.low, at.high].iter().any(|i| profile.shares[*i].durations_assumed) {
+        reasons.push(Reason::durations_assumed(&tenant.label));
+    }
     reasons
 }
 

@@ -1,4 +1,4 @@
-//! The filter of ListWorkloads: terms joined by ` AND `: `device = "ID"`, `family = "NAME"`, or a part of the name, in quotes
+//! The filter of `ListWorkloads`: terms joined by ` AND `: `device = "ID"`, `family = "NAME"`, or a part of the name, in quotes
 //! where it holds spaces, quotes or `=`.
 
 use crate::domain::Invalid;

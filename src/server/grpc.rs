@@ -33,7 +33,7 @@ use super::{
 /// Largest message that is read.
 const MAX_DECODING_BYTES: usize = 4 << 20;
 /// Quiet time after which the other end is asked whether it is still there, and how long it may take to answer.
-const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
+const KEEPALIVE: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,7 +45,7 @@ pub(super) async fn set_health(reporter: &HealthReporter, serving: bool) {
     }
 }
 
-/// All services. Health begins as NOT_SERVING.
+/// All services. Health begins as `NOT_SERVING`.
 pub(super) async fn services(shared: Arc<Shared>) -> Result<(Routes, HealthReporter), ServeError> {
     let (reporter, health) = tonic_health::server::health_reporter();
     set_health(&reporter, false).await;

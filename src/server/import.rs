@@ -1,4 +1,4 @@
-//! ImportSignatures: the messages of a stream gathered into one batch, checked, and stored as a whole.
+//! `ImportSignatures`: the messages of a stream gathered into one batch, checked, and stored as a whole.
 
 use std::collections::HashSet;
 

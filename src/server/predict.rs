@@ -1,4 +1,4 @@
-//! PredictPair as a function of the snapshot and the request: no store, no clock, no lock.
+//! `PredictPair` as a function of the snapshot and the request: no store, no clock, no lock.
 
 use std::sync::Arc;
 

@@ -157,15 +157,10 @@ async fn drain(
     grpc::set_health(health, false).await;
     tokio::time::sleep(NOTICE.min(limit / 2)).await;
     soft.cancel();
-    loop {
-        match timeout_at(deadline, tasks.join_next()).await {
-            Ok(Some(Ok(("grpc", Ok(()))))) => break,
-            Ok(ended) => return Err(why_ended(ended)),
-            Err(_) => {
-                tracing::warn!("calls were still running at the end of server.drain_timeout");
-                break;
-            }
-        }
+    match timeout_at(deadline, tasks.join_next()).await {
+        Ok(Some(Ok(("grpc", Ok(()))))) => {}
+        Ok(ended) => return Err(why_ended(ended)),
+        Err(_) => tracing::warn!("calls were still running at the end of server.drain_timeout"),
     }
     hard.cancel();
     Ok(())

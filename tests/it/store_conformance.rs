@@ -306,7 +306,7 @@ async fn a_batch_that_fails_leaves_nothing(backend: Arc<Backend>) {
 async fn an_import_given_up_leaves_nothing(backend: Arc<Backend>) {
     let store = backend.open().await;
     let batch = batch(&["w"], &[0.2, 0.4, 0.6, 0.8], 2500);
-    for wait in [0, 1, 5, 20, 50] {
+    for wait in [0, 1, 5, 20] {
         let given_up = timeout(Duration::from_millis(wait), store.import("r1", &batch)).await;
         assert!(given_up.is_err(), "the batch is too small to be given up");
     }

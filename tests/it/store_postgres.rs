@@ -7,7 +7,7 @@ use pairsight::{
     config::DatabaseConfig,
     store::{self, CatalogHandle, PostgresStore, Store, StoreError},
 };
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
 use tokio::{
     net::TcpListener,
     task::yield_now,
@@ -28,7 +28,7 @@ async fn every_statement_can_be_prepared() {
             backend.open().await;
             let mut connection = PgConnection::connect_with(&backend.postgres_options()).await.unwrap();
             for statement in PostgresStore::STATEMENTS {
-                let prepared = Executor::prepare(&mut connection, sqlx::AssertSqlSafe(*statement)).await;
+                let prepared = Executor::prepare(&mut connection, statement.into_sql_str()).await;
                 prepared.unwrap_or_else(|error| panic!("{statement}\n{error}"));
             }
         })

@@ -9,7 +9,7 @@ use std::{
 
 use futures::future::join_all;
 use pairsight::store::{SqliteStore, Store, StoreError};
-use sqlx::{Executor, SqliteConnection};
+use sqlx::{Executor, SqlSafeStr, SqliteConnection};
 use tokio::time::sleep;
 
 use crate::{
@@ -27,7 +27,7 @@ async fn every_statement_can_be_prepared() {
     let store = backend.open_sqlite().await;
     let mut connection = store.pool().acquire().await.unwrap();
     for statement in SqliteStore::STATEMENTS {
-        let prepared = Executor::prepare(&mut *connection as &mut SqliteConnection, sqlx::AssertSqlSafe(*statement)).await;
+        let prepared = Executor::prepare(&mut *connection as &mut SqliteConnection, statement.into_sql_str()).await;
         prepared.unwrap_or_else(|error| panic!("{statement}\n{error}"));
     }
 }

@@ -32,7 +32,7 @@ enum ImportCommand {
 struct ImportOptions {
     /// Read and check everything, change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Name of this import: the same content under the same name is stored once [default: a hash of the content].
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,

@@ -77,6 +77,7 @@ pub(super) async fn run(args: NcuArgs, context: &Context) -> anyhow::Result<()> 
         sm_share,
         iterations: args.iterations,
         latency_us: args.latency_us,
+        report_only: args.options.dry_run,
     };
     let progress = Progress::on_stderr();
     let read = tokio::task::block_in_place(|| ncu::read(&args.file, &options, &progress));

@@ -8,8 +8,8 @@ use std::{
 
 use super::{Content, Dataset, DatasetReport, manifest::Manifest, table::name_of};
 use crate::{
-    domain::{ImportBatch, KnownCounters, Signature, SmShare, SoloLatency},
-    ingest::{IngestError, Place},
+    domain::{ImportBatch, Signature, SmShare, SoloLatency},
+    ingest::{IngestError, Place, ncu::metrics::WANTED},
 };
 
 /// A share as a key: equal for shares that are the same.
@@ -116,10 +116,10 @@ fn workloads(content: &Content) -> u64 {
 fn counters(signatures: &[Signature]) -> DatasetReport {
     let there: BTreeSet<&str> =
         signatures.iter().flat_map(|signature| signature.counters.iter()).map(|(name, _)| name.as_ref()).collect();
-    let missing = KnownCounters::NAMES.iter().filter(|name| !there.contains(*name));
+    let missing = WANTED.iter().filter(|(counters, _)| !counters.iter().any(|counter| there.contains(counter)));
     DatasetReport {
         metrics_used: there.iter().map(|name| (*name).to_owned()).collect(),
-        metrics_missing: missing.map(|name| (*name).to_owned()).collect(),
+        metrics_missing: missing.map(|(counters, _)| counters[0].to_owned()).collect(),
         ..DatasetReport::default()
     }
 }

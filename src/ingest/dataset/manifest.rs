@@ -163,11 +163,10 @@ fn agreeing(known: &Device, sm_count: u32, capability: Option<&str>, warnings: &
         let problem = format_args!("is {sm_count}, but {} has {} SMs", known.device_id, known.sm_count);
         return Err(Invalid::new("sm_count", problem));
     }
-    match (known.compute_capability.as_deref(), capability) {
-        (Some(ours), Some(theirs)) if ours != theirs => {
-            warnings.push(format!("dataset.json says compute capability {theirs}, but {} has {ours}", known.device_id))
-        }
-        _ => {}
+    if let (Some(ours), Some(theirs)) = (known.compute_capability.as_deref(), capability)
+        && ours != theirs
+    {
+        warnings.push(format!("dataset.json says compute capability {theirs}, but {} has {ours}", known.device_id));
     }
     Ok(known.clone())
 }

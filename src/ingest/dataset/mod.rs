@@ -60,7 +60,7 @@ pub struct DatasetReport {
     pub trace_entries: u64,
     /// Counters in at least one signature.
     pub metrics_used: Vec<String>,
-    /// Counters that the predictor can use and no signature has.
+    /// Counters that the predictor can use and no signature has, nor one that stands for them.
     pub metrics_missing: Vec<String>,
     /// What a person should know before trusting it.
     pub warnings: Vec<String>,

@@ -52,6 +52,6 @@ pub(super) fn read(mut table: Table, provenance: Provenance, content: &mut Conte
 /// A warning that names the columns that are not `known`.
 pub(super) fn unknown_columns(table: &Table, known: &[&str]) -> Option<String> {
     let unknown: Vec<&str> =
-        table.header().iter().map(|name| name.as_ref()).filter(|name| !name.is_empty() && !known.contains(name)).collect();
+        table.header().iter().map(AsRef::as_ref).filter(|name| !name.is_empty() && !known.contains(name)).collect();
     (!unknown.is_empty()).then(|| format!("{}: left out columns {}", name_of(table.path()), unknown.join(", ")))
 }

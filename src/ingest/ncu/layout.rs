@@ -40,10 +40,17 @@ pub(super) enum Header {
     Unusable(&'static str, &'static str),
 }
 
+/// Names of columns that a header may begin with.
+const FIRST: &[&str] = &["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Device", "CC"];
+
 /// The header that `line` is or ends with: what the application printed last may stand before it.
 pub(super) fn header(line: &str) -> Option<Header> {
-    let starts = ["\"ID\"", "\"Process ID\"", "ID,"].iter().filter_map(|name| line.find(name)).filter(|start| *start > 0);
-    std::iter::once(0).chain(starts).find_map(|start| of_fields(&line[start..]))
+    let first = line.split(',').next().unwrap_or_default().trim().trim_matches('"');
+    if FIRST.contains(&first) {
+        return of_fields(line);
+    }
+    let starts = ["\"ID\"", "\"Process ID\"", "ID,Process ID"].iter().filter_map(|name| line.find(name));
+    starts.chain([0]).find_map(|start| of_fields(&line[start..]))
 }
 
 fn of_fields(line: &str) -> Option<Header> {

@@ -5,14 +5,14 @@ use std::{
     path::Path,
 };
 
-use crate::ingest::{IngestError, Place, input::Text};
+use crate::ingest::{IngestError, Place};
 
 /// Longest line and longest row that is kept.
 pub(super) const LONGEST_LINE: usize = 4 << 20;
 
 /// The lines of a file.
-pub(super) struct Lines<'p> {
-    text: Text,
+pub(super) struct Lines<'p, R> {
+    text: R,
     path: &'p Path,
     number: u64,
     buffer: Vec<u8>,
@@ -29,8 +29,8 @@ pub(super) struct Line {
     pub(super) too_long: bool,
 }
 
-impl<'p> Lines<'p> {
-    pub(super) fn new(text: Text, path: &'p Path) -> Self {
+impl<'p, R: BufRead> Lines<'p, R> {
+    pub(super) fn new(text: R, path: &'p Path) -> Self {
         Self { text, path, number: 0, buffer: vec![] }
     }
 

@@ -119,7 +119,7 @@ pub(super) const METRICS: &[Metric] = &[
 ];
 
 /// What the predictor can use: counters that stand for one another, and the metric to collect when none of them is there.
-pub(super) const WANTED: &[(&[&str], &str)] = &[
+pub(in crate::ingest) const WANTED: &[(&[&str], &str)] = &[
     (&["dram_read_bytes", "dram_bytes", "dram_pct"], "dram__bytes_read.sum"),
     (&["dram_write_bytes", "dram_bytes", "dram_pct"], "dram__bytes_write.sum"),
     (&["l2_read_sectors", "l2_sectors", "l2_pct"], "lts__t_sectors_op_read.sum"),
@@ -132,8 +132,9 @@ pub(super) const WANTED: &[(&[&str], &str)] = &[
 ];
 
 /// The exact command that takes a report with all that the predictor can use. Caches stay warm and clocks free, as in production;
-/// profile one iteration after the warm-up (`--profile-from-start off` with `cudaProfilerStart` and `-Stop` around it, or
-/// `--launch-skip` and `--launch-count`).
+/// profile one iteration after the warm-up, between `cudaProfilerStart` and `cudaProfilerStop`, or put `--launch-skip` and
+/// `--launch-count` in the place of `--profile-from-start off`. Kernels are replayed one by one: where they wait for one another,
+/// as collectives do, replay hangs and `--replay-mode app-range` is needed, which tells no kernels apart.
 pub const CAPTURE_COMMAND: &str = "ncu --csv --page raw --print-units base --clock-control none --cache-control none \
 --profile-from-start off --target-processes all --log-file report.csv \
 --metrics gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,\

@@ -4,7 +4,7 @@
 mod launches;
 mod layout;
 mod lines;
-mod metrics;
+pub(super) mod metrics;
 mod notes;
 mod other;
 mod report;
@@ -14,13 +14,10 @@ mod totals;
 mod units;
 mod value;
 
-use std::path::Path;
+use std::{io::BufRead, path::Path};
 
 use self::{lines::Lines, rows::Rows, signatures::Signed, totals::Totals};
-use super::{
-    IngestError, Place, Progress,
-    input::{self, Text},
-};
+use super::{IngestError, Place, Progress, input};
 use crate::domain::{Device, ImportBatch, Invalid, Provenance, SmShare, SoloLatency, validate_workload};
 
 pub use metrics::CAPTURE_COMMAND;
@@ -39,23 +36,28 @@ pub struct NcuOptions {
     pub iterations: Option<u64>,
     /// Mean latency of one iteration alone, microseconds; `None` takes the sum of the kernels.
     pub latency_us: Option<f64>,
+    /// Nothing will be stored: a report without durations is described and not refused.
+    pub report_only: bool,
 }
 
 /// Reads the report `path`. An error names the file, and the line and the metric where there is one.
 pub fn read(path: &Path, options: &NcuOptions, progress: &Progress) -> Result<(ImportBatch, ImportReport), IngestError> {
     let iterations = check(options).map_err(|invalid| IngestError::of(Place::file(path), invalid))?;
-    let mut text = input::open(path, progress)?;
-    other::refuse_by_magic(path, input::peek(&mut text, path)?)?;
+    let (head, text) = input::peek(input::open(path, progress)?, path)?;
+    other::refuse_by_magic(path, &head)?;
     read_text(path, text, options, iterations)
 }
 
-fn read_text(path: &Path, text: Text, options: &NcuOptions, iterations: u64) -> Result<(ImportBatch, ImportReport), IngestError> {
+fn read_text(
+    path: &Path,
+    text: impl BufRead,
+    options: &NcuOptions,
+    iterations: u64,
+) -> Result<(ImportBatch, ImportReport), IngestError> {
     let mut rows = Rows::new(Lines::new(text, path), path);
     let mut totals = Totals::default();
-    while rows.advance()? {
-        if let Some(layout) = rows.layout() {
-            totals.add(&rows, layout)?;
-        }
+    while let Some(row) = rows.next()? {
+        totals.add(&row)?;
     }
     if rows.notes.tables == 0 {
         return Err(rows.no_table());
@@ -64,7 +66,7 @@ fn read_text(path: &Path, text: Text, options: &NcuOptions, iterations: u64) -> 
         return Err(rows.no_row());
     }
     let signed = signatures::sign(&totals, options, iterations);
-    if signed.signatures.is_empty() {
+    if signed.signatures.is_empty() && !options.report_only {
         return Err(no_duration(path));
     }
     let report = report::report(&totals, &signed, &rows.notes, options, iterations);
@@ -95,11 +97,15 @@ fn batch(signed: Signed, options: &NcuOptions) -> ImportBatch {
         provenance: Provenance::Imported,
         from_kernels: options.latency_us.is_none(),
     };
-    ImportBatch { signatures: signed.signatures, solo_latencies: vec![solo], ..ImportBatch::new(options.device.clone()) }
+    let solo_latencies = if signed.signatures.is_empty() { vec![] } else { vec![solo] };
+    ImportBatch { signatures: signed.signatures, solo_latencies, ..ImportBatch::new(options.device.clone()) }
 }
 
 fn no_duration(path: &Path) -> IngestError {
-    let advice = format!("collect gpu__time_duration.sum as well, for example with: {CAPTURE_COMMAND}");
+    let advice = format!(
+        "collect gpu__time_duration.sum as well, for example with: {CAPTURE_COMMAND}\nor give --latency-us X, which is then spread \
+         evenly over the launches"
+    );
     other::wrong(
         Place::file(path),
         "has no duration of any kernel (gpu__time_duration.sum, or Duration on the details page)",

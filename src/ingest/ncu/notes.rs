@@ -48,13 +48,13 @@ impl Notes {
     }
 
     /// Takes a line in a table that is no row of it.
-    pub(super) fn skip(&mut self, number: u64, text: &str) {
+    pub(super) fn skip(&mut self, line: &Line) {
         if self.skipped == 0 {
-            self.first_skipped = number;
+            self.first_skipped = line.number;
         }
         self.skipped += 1;
         // What ncu says may follow what the application printed on the same line.
-        self.free_clocks |= text.contains("unmodified GPU clocks");
+        self.free_clocks |= line.text.contains("unmodified GPU clocks");
     }
 
     fn look_for_other(&mut self, line: &Line) {

@@ -67,10 +67,12 @@ pub(super) fn refused(path: &Path, line: u64, message: &str) -> IngestError {
         "ncu cannot profile under MPS: stop the MPS server and take the report on the whole GPU or in a green context"
     } else if message.contains("ERR_NVGPUCTRPERM") || message.contains("permission") {
         "ask the administrator for access to the GPU's counters, or run ncu as root"
+    } else if message.contains("No kernels were profiled") {
+        "under --profile-from-start off the application must call cudaProfilerStart (torch.cuda.profiler.start()) before the iteration"
     } else {
         "take the report again once ncu runs"
     };
-    wrong(Place::line(path, line), &format!("holds no report, ncu refused to profile: {message}"), advice)
+    wrong(Place::line(path, line), &format!("holds no report, ncu says: {message}"), advice)
 }
 
 /// The error with `found` and `advice`.

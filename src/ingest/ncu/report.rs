@@ -51,7 +51,8 @@ pub(super) fn report(totals: &Totals, signed: &Signed, notes: &Notes, options: &
 fn missing(signed: &Signed) -> Vec<String> {
     let there: BTreeSet<&str> = signed.used.iter().map(|metric| METRICS[*metric].counter).collect();
     let lacking = WANTED.iter().filter(|(counters, _)| !counters.iter().any(|counter| there.contains(counter)));
-    lacking.map(|(_, metric)| (*metric).to_owned()).collect()
+    let duration = (signed.duration_us == 0.0).then_some("gpu__time_duration.sum");
+    duration.into_iter().chain(lacking.map(|(_, metric)| *metric)).map(str::to_owned).collect()
 }
 
 fn warn_of_iterations(totals: &Totals, options: &NcuOptions, iterations: u64, warnings: &mut Vec<String>) {
@@ -82,6 +83,10 @@ fn warn_of_durations(signed: &Signed, notes: &Notes, options: &NcuOptions, warni
             "the report has no duration of {} operators: it is taken from their bytes and bytes per second",
             signed.derived_durations
         ));
+    }
+    if signed.assumed_durations {
+        warnings
+            .push("the report has no duration of any kernel: the latency given is spread evenly over the launches".to_owned());
     }
     if signed.without_duration > 0 {
         warnings.push(format!("{} operators have no duration and are left out", signed.without_duration));

@@ -1,6 +1,6 @@
 //! The rows of the tables in a file, told apart from what `ncu` and the application print around and among them.
 
-use std::path::Path;
+use std::{io::BufRead, path::Path};
 
 use super::{
     layout::{Header, Layout, Metrics, header},
@@ -10,14 +10,31 @@ use super::{
 };
 use crate::ingest::{IngestError, Place};
 
-/// Reads row after row; the fields of the present one lie in `fields`.
-pub(super) struct Rows<'p> {
-    lines: Lines<'p>,
+/// A row of a table.
+pub(super) struct Row<'r> {
+    path: &'r Path,
+    /// Line on which it begins.
+    line: u64,
+    /// Number of its table in the file, from 1.
+    pub(super) table: u32,
+    pub(super) fields: &'r [String],
+    pub(super) layout: &'r Layout,
+}
+
+impl Row<'_> {
+    /// Where it stands.
+    pub(super) fn place(&self) -> Place {
+        Place::line(self.path, self.line)
+    }
+}
+
+/// Reads row after row.
+pub(super) struct Rows<'p, R> {
+    lines: Lines<'p, R>,
     path: &'p Path,
     layout: Option<Layout>,
-    pub(super) fields: Vec<String>,
-    /// Line on which the present row begins.
-    pub(super) line: u64,
+    fields: Vec<String>,
+    line: u64,
     pub(super) notes: Notes,
 }
 
@@ -27,23 +44,23 @@ enum Taken {
     Nothing,
 }
 
-impl<'p> Rows<'p> {
-    pub(super) fn new(lines: Lines<'p>, path: &'p Path) -> Self {
+impl<'p, R: BufRead> Rows<'p, R> {
+    pub(super) fn new(lines: Lines<'p, R>, path: &'p Path) -> Self {
         Self { lines, path, layout: None, fields: vec![], line: 0, notes: Notes::default() }
     }
 
-    /// The layout of the present row's table.
-    pub(super) fn layout(&self) -> Option<&Layout> {
-        self.layout.as_ref()
+    /// The next row; `None` at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, IngestError> {
+        let there = self.advance()?;
+        let (path, line, table, fields) = (self.path, self.line, self.notes.tables, self.fields.as_slice());
+        Ok(self.layout.as_ref().filter(|_| there).map(|layout| Row { path, line, table, fields, layout }))
     }
 
-    /// The place of the present row.
-    pub(super) fn place(&self) -> Place {
+    fn place(&self) -> Place {
         Place::line(self.path, self.line)
     }
 
-    /// Goes to the next row; false at the end of the file.
-    pub(super) fn advance(&mut self) -> Result<bool, IngestError> {
+    fn advance(&mut self) -> Result<bool, IngestError> {
         while let Some(line) = self.lines.next()? {
             self.line = line.number;
             if self.take_header(&line)? || self.notes.take_message(&line) {
@@ -53,7 +70,7 @@ impl<'p> Rows<'p> {
                 self.notes.take_preamble(&line);
                 continue;
             };
-            let taken = self.take_line(line, &mut layout);
+            let taken = self.take_line(&line, &mut layout);
             self.layout = Some(layout);
             if taken? {
                 return Ok(true);
@@ -95,11 +112,10 @@ impl<'p> Rows<'p> {
         }
     }
 
-    fn take_line(&mut self, line: Line, layout: &mut Layout) -> Result<bool, IngestError> {
+    fn take_line(&mut self, line: &Line, layout: &mut Layout) -> Result<bool, IngestError> {
         if line.text.trim().is_empty() {
             return Ok(false);
         }
-        let first_text: String = line.text.chars().take(200).collect();
         match self.take_row(line, layout)? {
             Taken::Row => return Ok(true),
             Taken::Units => {
@@ -107,12 +123,12 @@ impl<'p> Rows<'p> {
                     *units = Some(self.fields.clone());
                 }
             }
-            Taken::Nothing => self.notes.skip(self.line, &first_text),
+            Taken::Nothing => self.notes.skip(line),
         }
         Ok(false)
     }
 
-    fn take_row(&mut self, line: Line, layout: &Layout) -> Result<Taken, IngestError> {
+    fn take_row(&mut self, line: &Line, layout: &Layout) -> Result<Taken, IngestError> {
         let start = if layout.quoted && !line.text.starts_with('"') { row_within(&line.text) } else { Some(0) };
         let begins_like_row = start.is_some() && (!layout.quoted || line.text[start.unwrap_or(0)..].starts_with('"'));
         let text = &line.text[start.unwrap_or(0)..];
@@ -158,8 +174,10 @@ impl<'p> Rows<'p> {
             return Ok(Taken::Units);
         }
         let names_launch = layout.names_launch(&self.fields);
-        // Only a row that is whole may end before the columns of the rules, and then right after the value or one comma later.
-        let cut_off = count < least || (!whole && count < width && count > least + 1);
+        // A metric's row may end before the columns of the rules, right after the value or one comma later. Where no line break
+        // follows, it may as well have been cut off among those columns or just before the value.
+        let ends_early = count < width && count > least + 1 || count == least && self.fields.last().is_some_and(String::is_empty);
+        let cut_off = count < least || (!whole && ends_early);
         if (cut_off || count > width) && begins_like_row && (names_launch || !whole) {
             return Err(self.damaged(format_args!("has {count} of {width} fields: the file is cut off or damaged here")));
         }

@@ -7,14 +7,17 @@ use std::{
 
 use super::{
     launches::Launches,
-    layout::{Layout, Metrics},
+    layout::Metrics,
     metrics::{METRICS, SM_COUNT},
-    rows::Rows,
+    rows::Row,
     value::{self, Reading},
 };
 use crate::{
     domain::{Invalid, MAX_OPERATOR_BYTES},
-    ingest::{IngestError, number::quoted},
+    ingest::{
+        IngestError,
+        number::{count, quoted},
+    },
 };
 
 /// A kernel with its grid and block.
@@ -29,7 +32,7 @@ pub(super) struct Variant {
 
 struct Sum {
     metric: usize,
-    sum: f64,
+    total: f64,
     count: u64,
 }
 
@@ -56,52 +59,53 @@ pub(super) struct Totals {
 impl Variant {
     /// The mean of a metric over the launches that have it.
     pub(super) fn mean(&self, metric: usize) -> Option<f64> {
-        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| sum.sum / sum.count as f64)
+        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| sum.total / count(sum.count))
     }
 
     /// The sum of a metric over the launches that have it, and their number.
     pub(super) fn sum(&self, metric: usize) -> Option<(f64, u64)> {
-        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| (sum.sum, sum.count))
+        self.sums.iter().find(|sum| sum.metric == metric).map(|sum| (sum.total, sum.count))
     }
 
     fn add(&mut self, reading: &Reading, times: u64) {
-        let amount = reading.value * times as f64;
+        let amount = reading.value * count(times);
         match self.sums.iter_mut().find(|sum| sum.metric == reading.metric) {
             Some(sum) => {
-                sum.sum += amount;
+                sum.total += amount;
                 sum.count += times;
             }
-            None => self.sums.push(Sum { metric: reading.metric, sum: amount, count: times }),
+            None => self.sums.push(Sum { metric: reading.metric, total: amount, count: times }),
         }
     }
 }
 
 impl Totals {
-    /// Adds the present row of `rows`.
-    pub(super) fn add(&mut self, rows: &Rows, layout: &Layout) -> Result<(), IngestError> {
-        let field = |column: Option<usize>| column.and_then(|column| rows.fields.get(column)).map_or("", |field| field.trim());
+    /// Adds a row.
+    pub(super) fn add(&mut self, row: &Row) -> Result<(), IngestError> {
+        let layout = row.layout;
+        let field = |column: Option<usize>| column.and_then(|column| row.fields.get(column)).map_or("", |field| field.trim());
         if self.capabilities.len() < 8 && !field(layout.capability).is_empty() {
             self.capabilities.insert(field(layout.capability).to_owned());
         }
-        let run = (rows.notes.tables, number(rows, "Process ID", field(layout.process))?);
-        let variant = self.variant(rows, field(Some(layout.kernel)), field(layout.grid), field(layout.block))?;
+        let run = (row.table, number(row, "Process ID", field(layout.process))?);
+        let variant = self.variant(row, field(Some(layout.kernel)), field(layout.grid), field(layout.block))?;
         match &layout.metrics {
             Metrics::Long { name, unit, value } => {
-                let launch = self.launch(rows, run, field(layout.id), variant)?;
-                self.read(rows, run, launch, variant, (field(Some(*name)), field(*unit), field(Some(*value))))
+                let launch = self.launch(row, run, field(layout.id), variant)?;
+                self.read(row, run, launch, variant, (field(Some(*name)), field(*unit), field(Some(*value))))
             }
             Metrics::Wide { columns, units } => {
-                let launch = self.launch(rows, run, field(layout.id), variant)?;
+                let launch = self.launch(row, run, field(layout.id), variant)?;
                 for (column, name) in columns {
                     let unit = units.as_ref().and_then(|units| units.get(*column)).map_or("", String::as_str);
-                    self.read(rows, run, launch, variant, (name, unit, field(Some(*column))))?;
+                    self.read(row, run, launch, variant, (name, unit, field(Some(*column))))?;
                 }
                 Ok(())
             }
             Metrics::Summary { name, unit, average, invocations } => {
-                let times = number(rows, "Invocations", field(Some(*invocations)))?;
+                let times = number(row, "Invocations", field(Some(*invocations)))?;
                 let cells = (field(Some(*name)), field(*unit), field(Some(*average)));
-                self.read_summary(rows, run, times, variant, cells)
+                self.read_summary(row, run, times, variant, cells)
             }
         }
     }
@@ -123,7 +127,7 @@ impl Totals {
         lacking.sum()
     }
 
-    fn variant(&mut self, rows: &Rows, kernel: &str, grid: &str, block: &str) -> Result<usize, IngestError> {
+    fn variant(&mut self, row: &Row, kernel: &str, grid: &str, block: &str) -> Result<usize, IngestError> {
         if let Some((_, _, last)) = self.last {
             let variant = &self.variants[last];
             if variant.kernel.as_ref() == kernel && variant.grid.as_ref() == grid && variant.block.as_ref() == block {
@@ -135,7 +139,7 @@ impl Totals {
         let checked = Invalid::text("Kernel Name", &kernel, MAX_OPERATOR_BYTES)
             .and_then(|_| if grid.is_empty() { Ok("") } else { Invalid::text("Grid Size", grid, 64) })
             .and_then(|_| if block.is_empty() { Ok("") } else { Invalid::text("Block Size", block, 64) });
-        checked.map_err(|invalid| IngestError::of(rows.place(), invalid))?;
+        checked.map_err(|invalid| IngestError::of(row.place(), invalid))?;
         let key: [Arc<str>; 3] = [kernel.as_str().into(), grid.into(), block.into()];
         if let Some(known) = self.index.get(&key) {
             return Ok(*known);
@@ -146,13 +150,13 @@ impl Totals {
         Ok(self.variants.len() - 1)
     }
 
-    fn launch(&mut self, rows: &Rows, run: Run, id: &str, variant: usize) -> Result<u64, IngestError> {
-        let launch = number(rows, "ID", id)?;
+    fn launch(&mut self, row: &Row, run: Run, id: &str, variant: usize) -> Result<u64, IngestError> {
+        let launch = number(row, "ID", id)?;
         match self.last {
             Some((last_run, last_launch, last_variant)) if (last_run, last_launch) == (run, launch) => {
                 if last_variant != variant {
                     let problem = format_args!("launch {launch} has another kernel, grid or block than in the row before");
-                    return Err(IngestError::invalid(rows.place().field("ID"), problem));
+                    return Err(IngestError::invalid(row.place().field("ID"), problem));
                 }
                 return Ok(launch);
             }
@@ -164,8 +168,8 @@ impl Totals {
         Ok(launch)
     }
 
-    fn read(&mut self, rows: &Rows, run: Run, launch: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
-        let Some(reading) = self.reading(rows, cells)? else { return Ok(()) };
+    fn read(&mut self, row: &Row, run: Run, launch: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
+        let Some(reading) = self.reading(row, cells)? else { return Ok(()) };
         // The same metric stands in several sections of the details page.
         if self.read.entry((run, reading.metric)).or_default().insert(launch) {
             self.variants[variant].add(&reading, 1);
@@ -173,23 +177,23 @@ impl Totals {
         Ok(())
     }
 
-    fn read_summary(&mut self, rows: &Rows, run: Run, times: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
+    fn read_summary(&mut self, row: &Row, run: Run, times: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
         let launches = self.summarised.entry((run, variant)).or_default();
         let more = times.saturating_sub(*launches);
         *launches += more;
         self.variants[variant].launches += more;
-        let Some(reading) = self.reading(rows, cells)? else { return Ok(()) };
+        let Some(reading) = self.reading(row, cells)? else { return Ok(()) };
         if times > 0 && self.summary_read.insert((run, variant, reading.metric)) {
             self.variants[variant].add(&reading, times);
         }
         Ok(())
     }
 
-    fn reading(&mut self, rows: &Rows, (name, unit, cell): Cells) -> Result<Option<Reading>, IngestError> {
+    fn reading(&mut self, row: &Row, (name, unit, cell): Cells) -> Result<Option<Reading>, IngestError> {
         if name == SM_COUNT && self.sm_counts.len() < 8 {
             self.sm_counts.insert(cell.to_owned());
         }
-        value::read(name, unit, cell).map_err(|problem| IngestError::invalid(rows.place().field(name), problem))
+        value::read(name, unit, cell).map_err(|problem| IngestError::invalid(row.place().field(name), problem))
     }
 }
 
@@ -197,14 +201,14 @@ impl Totals {
 type Cells<'r> = (&'r str, &'r str, &'r str);
 
 /// A whole number in a cell; an empty one, of a column that is not there, is 0.
-fn number(rows: &Rows, column: &str, cell: &str) -> Result<u64, IngestError> {
+fn number(row: &Row, column: &str, cell: &str) -> Result<u64, IngestError> {
     if cell.is_empty() {
         return Ok(0);
     }
     let digits = cell.replace(',', "");
     digits
         .parse()
-        .map_err(|_| IngestError::invalid(rows.place().field(column), format_args!("{} is not a whole number", quoted(cell))))
+        .map_err(|_| IngestError::invalid(row.place().field(column), format_args!("{} is not a whole number", quoted(cell))))
 }
 
 /// The metrics that some variant has, in the order of the table.

@@ -104,9 +104,36 @@ mod tests {
     #[test]
     fn reads_grpc_timeouts() {
         assert_eq!(parse("250m"), Some(Duration::from_millis(250)));
-        assert_eq!(parse("99999999H"), Some(Duration::from_secs(99_999_999 * 3600)));
+        assert_eq!(parse("99999999H"), Some(Duration::from_hours(99_999_999)));
         for bad in ["", "S", "-1S", "123456789S", "1x", "é"] {
             assert_eq!(parse(bad).filter(|limit| !limit.is_zero()), None, "{bad}");
+        }
+    }
+
+    /// What a service that never answers is answered with, and after how long.
+    async fn answer(path: &str, limit: Duration, header: Option<&'static str>) -> (Option<tonic::Code>, Duration) {
+        let never = tower::service_fn(|_| futures::future::pending::<Result<http::Response<Body>, std::convert::Infallible>>());
+        let mut request = http::Request::new(Body::empty());
+        *request.uri_mut() = path.parse().unwrap();
+        if let Some(header) = header {
+            request.headers_mut().insert("grpc-timeout", http::HeaderValue::from_static(header));
+        }
+        let began = tokio::time::Instant::now();
+        let response = TimeoutLayer::new(limit).layer(never).call(request).await.unwrap();
+        (super::super::body::code_of(response.headers()), began.elapsed())
+    }
+
+    #[tokio::test]
+    async fn the_shorter_limit_counts_and_imports_have_only_the_clients() {
+        let (long, exceeded) = (Duration::from_mins(1), Some(tonic::Code::DeadlineExceeded));
+        for (path, limit, header) in [
+            ("/a/B", Duration::from_millis(30), None),
+            ("/a/B", long, Some("30m")),
+            (UNTIMED, Duration::from_millis(1), Some("30m")),
+        ] {
+            let (code, took) = answer(path, limit, header).await;
+            assert_eq!(code, exceeded);
+            assert!((Duration::from_millis(20)..Duration::from_secs(20)).contains(&took), "{path}: {took:?}");
         }
     }
 }
