@@ -22,16 +22,16 @@ use secrecy::ExposeSecret;
 #[derive(Debug, Clone, Default, Args)]
 pub struct GlobalArgs {
     /// TOML file of settings.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Directory of all that the embedded default keeps [default: the platform's data directory].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Store to use instead: postgres://... or sqlite://...
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "URL")]
     pub database_url: Option<String>,
     /// Form of the log lines on stderr.
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = "Global options", value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }
 

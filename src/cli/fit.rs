@@ -201,17 +201,21 @@ impl<'d> Parts<'d> {
     }
 }
 
+/// Stores the predictor and makes it answer. Its device has to be there: a predictor of nothing would never be asked.
 async fn publish(predictor: &Predictor, args: &FitArgs, context: &Context) -> anyhow::Result<i64> {
     let store = context.store().await?;
-    let published = store.publish_predictor(predictor, true).await;
-    store.close().await;
-    published.map_err(|error| match error {
-        crate::store::StoreError::DeviceUnknown(_) => {
+    let device = predictor.artefact.as_ref().map(|artefact| &artefact.device);
+    let published = match (store.load_catalog(None).await, device) {
+        (Ok(catalog), Some(device)) if !catalog.devices.contains_key(device) => {
             let dir = args.dataset.first().map(|dir| dir.display().to_string()).unwrap_or_default();
-            Advice::new(error.to_string(), format!("`pairsight import dataset {dir}` brings it there")).into()
+            let hint = format!("`pairsight import dataset {dir}` brings it there");
+            Err(Advice::new(format!("device {device} is not in the store, so nothing was published"), hint).into())
         }
-        error => error.into(),
-    })
+        (Ok(_), _) => store.publish_predictor(predictor, true).await.map_err(anyhow::Error::from),
+        (Err(error), _) => Err(error.into()),
+    };
+    store.close().await;
+    published
 }
 
 fn text(fitted: &Fitted) -> String {

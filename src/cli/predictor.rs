@@ -73,16 +73,19 @@ enum PredictorCommand {
     /// Show one predictor with its terms.
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
-        /// Version, as answers and `predictor list` name it.
-        version: String,
+        /// Version, as answers and `predictor list` name it, or its first digits.
+        // Not `version`: clap keeps that name for --version.
+        #[arg(value_name = "VERSION")]
+        predictor: String,
         #[command(flatten)]
         format: FormatArg,
     },
     /// Make a stored predictor the one that answers for its device and mode.
     #[command(after_help = ACTIVATE_EXAMPLES)]
     Activate {
-        /// Version.
-        version: String,
+        /// Version, or its first digits.
+        #[arg(value_name = "VERSION")]
+        predictor: String,
         #[command(flatten)]
         format: FormatArg,
     },
@@ -118,14 +121,14 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             let answer = ListPredictorsResponse { predictors, next_page_token: String::new() };
             format.print_message(&answer, || list(&answer.predictors))
         }
-        PredictorCommand::Show { version, format } => {
-            let info = find(&catalog, &version)?;
+        PredictorCommand::Show { predictor, format } => {
+            let info = find(&catalog, &predictor)?;
             let stored = Predictor::from_json(&store.predictor_artefact(&info.version).await?)?;
             let predictor = predictor_to_wire(info, Some(&stored), true);
             format.print_message(&predictor, || show(&predictor, stored.artefact.as_ref()))
         }
-        PredictorCommand::Activate { version, format } => {
-            let info = find(&catalog, &version)?;
+        PredictorCommand::Activate { predictor, format } => {
+            let info = find(&catalog, &predictor)?;
             let catalog_version = store.activate_predictor(&info.version).await?;
             changed(format, &info.version, &info.device, info.sharing_mode, catalog_version)
         }

@@ -42,7 +42,8 @@ Examples:
 
 /// Import a report of Nsight Compute (CSV).
 #[derive(Debug, Args)]
-#[command(after_help = HELP.as_str())]
+// Not wrapped, so that the command can be copied whole.
+#[command(after_help = HELP.as_str(), term_width = 0)]
 pub(super) struct NcuArgs {
     /// The report.
     #[arg(value_name = "FILE")]
