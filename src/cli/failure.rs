@@ -56,7 +56,7 @@ fn describe(status: &tonic::Status) -> String {
     let details = status.get_error_details();
     let mut text = status.message().to_owned();
     if text.is_empty() {
-        text = status.code().description().to_owned();
+        status.code().description().clone_into(&mut text);
     }
     for violation in details.bad_request().into_iter().flat_map(|bad| &bad.field_violations) {
         let said = format!("{}: {}", violation.field, violation.description);
@@ -82,7 +82,7 @@ pub(super) fn conclude(result: anyhow::Result<()>) -> ExitCode {
 
 fn exit_code(error: &anyhow::Error) -> u8 {
     let is = |test: fn(&(dyn std::error::Error + 'static)) -> bool| error.chain().any(test);
-    if is(|cause| cause.is::<Misuse>()) {
+    if is(<dyn std::error::Error + 'static>::is::<Misuse>) {
         2
     } else if is(is_configuration) {
         64

@@ -146,7 +146,9 @@ fn samples(sets: &[Dataset]) -> anyhow::Result<Vec<PairSample>> {
     let named = |(i, set): (usize, &Dataset)| -> Vec<PairSample> {
         let mut samples = set.batch.pair_samples.clone();
         if sets.len() > 1 {
-            samples.iter_mut().for_each(|sample| sample.pair_id = format!("{i}/{}", sample.pair_id));
+            for sample in &mut samples {
+                sample.pair_id = format!("{i}/{}", sample.pair_id);
+            }
         }
         samples
     };

@@ -44,8 +44,8 @@ pub struct PredictArgs {
     /// Identifier of the device (see `pairsight devices list`).
     #[arg(long, value_name = "ID")]
     device: String,
-    /// How the two share it: SM_PARTITION, MPS_LIMIT, SHARED_SM or TIME_SLICED [default: the device's only fitted mode, else
-    /// SM_PARTITION].
+    /// How the two share it: `SM_PARTITION`, `MPS_LIMIT`, `SHARED_SM` or `TIME_SLICED` [default: the device's only fitted mode,
+    /// else `SM_PARTITION`].
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     sharing_mode: Option<SharingMode>,
     /// Ask this daemon and no other.

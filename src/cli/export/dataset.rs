@@ -117,7 +117,7 @@ async fn gather(args: &DatasetArgs, store: &dyn Store) -> anyhow::Result<Content
 
 fn device(catalog: &Catalog, id: &str) -> anyhow::Result<Arc<Device>> {
     catalog.devices.values().find(|device| device.device_id.as_str() == id).cloned().ok_or_else(|| {
-        let hint = did_you_mean(id, catalog.devices.keys().map(|id| id.as_str()), "pairsight devices list");
+        let hint = did_you_mean(id, catalog.devices.keys().map(crate::domain::DeviceId::as_str), "pairsight devices list");
         Advice::new(format!("device {id:?} is not in the catalog"), hint).into()
     })
 }

@@ -39,7 +39,7 @@ pub(super) struct MatrixArgs {
     /// Share of each tenant: a fraction (0.5), per cent (50%) or a number of SMs (54sm).
     #[arg(long, value_name = "SHARE")]
     sm_share: ShareArg,
-    /// How the two share the device [default: its only fitted mode, else SM_PARTITION].
+    /// How the two share the device [default: its only fitted mode, else `SM_PARTITION`].
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     sharing_mode: Option<SharingMode>,
     /// Print CSV instead: a row a victim, a column a partner.
