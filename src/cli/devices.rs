@@ -67,7 +67,7 @@ enum DevicesCommand {
 
 /// `--device-file`, for each verb that takes it.
 #[derive(Debug, Clone, Args)]
-pub struct DeviceFiles {
+pub(super) struct DeviceFiles {
     /// TOML file with more devices, one `[[device]]` each; may be given several times.
     #[arg(long, value_name = "FILE")]
     pub device_file: Vec<PathBuf>,

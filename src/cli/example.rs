@@ -26,7 +26,7 @@ const DEVICE: &str = "sim-qv100-eighth";
 const PREFERRED: [&str; 2] = ["decode_a", "mixed_b"];
 const SHARE: f64 = 0.5;
 /// How long the daemon may take to read its catalog.
-const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const READY_TIMEOUT: Duration = Duration::from_mins(1);
 const READY_POLL: Duration = Duration::from_millis(50);
 
 /// Asks the daemon at `url` for one prediction and shows it on stderr. A failure is only noted: the daemon serves all the same.

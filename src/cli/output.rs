@@ -13,7 +13,7 @@ use crate::server::json::to_json_string;
 
 /// Form of what a verb prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
+pub(super) enum Format {
     /// For people.
     #[default]
     Text,
@@ -23,7 +23,7 @@ pub enum Format {
 
 /// `--format`, for each verb that prints.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub struct FormatArg {
+pub(super) struct FormatArg {
     /// Form of the output on stdout.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     pub format: Format,

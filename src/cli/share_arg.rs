@@ -9,7 +9,7 @@ use crate::{
 
 /// A part of a device's SMs, as a person writes it: `0.5`, `50%` or `54sm`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ShareArg {
+pub(super) enum ShareArg {
     /// A fraction in (0, 1].
     Fraction(f64),
     /// A number of SMs.
@@ -61,7 +61,7 @@ impl ShareArg {
 
 /// A workload on a share. Workload names may hold `@`, so the last one splits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TenantArg {
+pub(super) struct TenantArg {
     /// Name of the workload.
     pub workload: String,
     /// Its share.

@@ -118,10 +118,10 @@ async fn delete(which: &Which, format: FormatArg, context: &Context) -> anyhow::
     store.close().await;
     let version = deleted?;
     let answer = serde_json::json!({ "device": which.device, "workload": which.workload, "catalog_version": version });
-    Ok(format.print(&answer, || {
+    format.print(&answer, || {
         let workload = printable(&which.workload);
         format!("Deleted {workload} on {}; gone from catalog version {version} on.", which.device)
-    })?)
+    })
 }
 
 fn matching(catalog: &Catalog, device: Option<&str>, filter: &str) -> anyhow::Result<Vec<Workload>> {
@@ -176,7 +176,7 @@ fn list(workloads: &[Workload]) -> String {
 
 fn shares(shares: &[f64]) -> String {
     let shares: Vec<_> =
-        shares.iter().map(|share| format!("{:.4}", share).trim_end_matches('0').trim_end_matches('.').to_owned()).collect();
+        shares.iter().map(|share| format!("{share:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()).collect();
     if shares.is_empty() { "none".to_owned() } else { shares.join(" ") }
 }
 
