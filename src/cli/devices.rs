@@ -70,7 +70,7 @@ enum DevicesCommand {
 pub(super) struct DeviceFiles {
     /// TOML file with more devices, one `[[device]]` each; may be given several times.
     #[arg(long, value_name = "FILE")]
-    pub device_file: Vec<PathBuf>,
+    pub(super) device_file: Vec<PathBuf>,
 }
 
 /// Runs the verb.

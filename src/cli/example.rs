@@ -113,5 +113,15 @@ fn request(a: &str, b: &str) -> PredictPairRequest {
 fn program() -> String {
     let here = env::current_dir().unwrap_or_default();
     let path = env::current_exe().unwrap_or_else(|_| PathBuf::from("pairsight"));
-    path.strip_prefix(&here).unwrap_or(&path).display().to_string()
+    let path = match path.strip_prefix(&here) {
+        // A bare name would be looked up in PATH.
+        Ok(below) => PathBuf::from(".").join(below),
+        Err(_) => path,
+    };
+    let path = path.display().to_string();
+    if path.contains(|c: char| c.is_whitespace() || "'\"$\\".contains(c)) {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    } else {
+        path
+    }
 }

@@ -26,7 +26,7 @@ pub(super) enum Format {
 pub(super) struct FormatArg {
     /// Form of the output on stdout.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
-    pub format: Format,
+    pub(super) format: Format,
 }
 
 impl FormatArg {

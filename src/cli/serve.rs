@@ -3,10 +3,10 @@
 use std::{net::SocketAddr, process, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,8 @@ use crate::{
     store::Store,
 };
 
+/// Signals closer than this are one request.
+const SAME_REQUEST: Duration = Duration::from_millis(500);
 /// Wait between attempts to put the bundled catalog into a database that is not there yet.
 const INSTALL_RETRY: Duration = Duration::from_secs(2);
 
@@ -100,24 +102,31 @@ pub(super) async fn run(args: ServeArgs, context: &Context) -> anyhow::Result<()
 
 /// The one line on stdout. That nobody reads it is no reason not to serve.
 fn announce(bound: &BoundAddresses) {
-    let line = json!({ "grpc": bound.grpc.to_string(), "admin": bound.admin.to_string() });
-    if let Err(error) = print(&line.to_string()) {
+    if let Err(error) = serde_json::to_string(bound).map_err(Into::into).and_then(|line| print(&line)) {
         note(format_args!("the addresses could not be printed: {error:#}"));
     }
 }
 
-/// The first signal asks for a shutdown in good order, the second ends at once.
+/// The first signal asks for a shutdown in good order, a later one ends at once. What comes right after the first is the same
+/// request again: `timeout`, for one, signals the process and then its group.
 async fn watch(mut interrupt: Signal, mut terminate: Signal, shutdown: CancellationToken) {
+    let mut asked = None;
     loop {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        if shutdown.is_cancelled() {
-            note("ended by a second signal");
-            process::exit(1);
+        match asked {
+            None => {
+                asked = Some(Instant::now());
+                shutdown.cancel();
+            }
+            Some(first) if first.elapsed() < SAME_REQUEST => {}
+            Some(_) => {
+                note("ended by a second signal");
+                process::exit(1);
+            }
         }
-        shutdown.cancel();
     }
 }
 

@@ -63,9 +63,9 @@ impl ShareArg {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TenantArg {
     /// Name of the workload.
-    pub workload: String,
+    pub(super) workload: String,
     /// Its share.
-    pub share: ShareArg,
+    pub(super) share: ShareArg,
 }
 
 impl FromStr for TenantArg {

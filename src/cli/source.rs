@@ -1,6 +1,6 @@
 //! Who answers a prediction: a daemon, or the same code here on the store's catalog.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tonic::{
     Status,
@@ -9,6 +9,7 @@ use tonic::{
 
 use super::{context::Context, failure::Advice};
 use crate::{
+    ingest,
     interference::Predictor,
     proto::{
         ListDevicesRequest, ListWorkloadsRequest, PredictPairRequest, PredictPairResponse, PredictPairView,
@@ -57,7 +58,10 @@ impl Source {
                 let devices = answer.map(|answer| answer.into_inner().devices).unwrap_or_default();
                 devices.into_iter().map(|device| device.device_id).collect()
             }
-            Self::Store(catalog) => catalog.devices.keys().map(ToString::to_string).collect(),
+            Self::Store(catalog) => {
+                let known: BTreeSet<_> = catalog.devices.keys().chain(ingest::devices::built_in().keys()).collect();
+                known.into_iter().map(ToString::to_string).collect()
+            }
         }
     }
 

@@ -11,13 +11,19 @@ pub(super) fn duration(us: f64) -> String {
     } else {
         (us / 1e6, "s")
     };
-    format!("{} {unit}", significant(value))
+    let decimals = match value {
+        value if value < 10.0 => 3,
+        value if value < 100.0 => 2,
+        value if value < 1e3 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
 }
 
-/// Four significant figures, without an exponent where a person would write none.
+/// Four significant figures, a whole number as such, without an exponent where a person would write none.
 pub(super) fn significant(value: f64) -> String {
     match value.abs() {
-        0.0 => "0".to_owned(),
+        size if size.fract() == 0.0 && size < 1e6 => format!("{value:.0}"),
         size if (1e-3..10.0).contains(&size) => format!("{value:.3}"),
         size if (10.0..100.0).contains(&size) => format!("{value:.2}"),
         size if (100.0..1e3).contains(&size) => format!("{value:.1}"),

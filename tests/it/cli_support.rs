@@ -101,10 +101,10 @@ impl Daemon {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let bound: Value = serde_json::from_str(&line).unwrap_or_else(|error| {
+        let Ok(bound) = serde_json::from_str::<Value>(&line) else {
             let _ = child.kill();
-            panic!("{error}: {line:?}: {}", stderr(&child.wait_with_output().unwrap()))
-        });
+            panic!("{line:?}: {}", stderr(&child.wait_with_output().unwrap()));
+        };
         let address = |key: &str| bound[key].as_str().unwrap().to_owned();
         let (grpc, admin) = (address("grpc"), address("admin"));
         Self { child, grpc, admin }
