@@ -54,10 +54,8 @@ impl Refused {
 
 fn describe(status: &tonic::Status) -> String {
     let details = status.get_error_details();
-    let mut text = status.message().to_owned();
-    if text.is_empty() {
-        text = status.code().description().to_owned();
-    }
+    let message = status.message();
+    let mut text = if message.is_empty() { status.code().description() } else { message }.to_owned();
     for violation in details.bad_request().into_iter().flat_map(|bad| &bad.field_violations) {
         let said = format!("{}: {}", violation.field, violation.description);
         if !text.contains(&said) {
