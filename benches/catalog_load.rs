@@ -2,7 +2,7 @@
 //!
 //! Fills a store (a new SQLite file, or the empty database of the URL) with workloads of 100 operators at 5 shares, and loads it
 //! in a process of its own, so that the peak of the memory is that of loading alone.
-#![expect(clippy::print_stdout, missing_docs, reason = "prints its results")]
+#![expect(clippy::print_stdout, reason = "prints its results")]
 
 use std::{env, fs, path::Path, process::Command, sync::Arc};
 

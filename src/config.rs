@@ -146,7 +146,7 @@ impl Default for ServerConfig {
             request_timeout: Duration::from_secs(10),
             max_concurrent_requests: 1024,
             max_concurrent_requests_per_connection: 256,
-            max_connection_age: Duration::from_mins(30),
+            max_connection_age: Duration::from_secs(1800),
             drain_timeout: Duration::from_secs(10),
             max_import_bytes: 1 << 30,
             tls_certificate: None,

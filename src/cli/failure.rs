@@ -54,10 +54,8 @@ impl Refused {
 
 fn describe(status: &tonic::Status) -> String {
     let details = status.get_error_details();
-    let mut text = status.message().to_owned();
-    if text.is_empty() {
-        status.code().description().clone_into(&mut text);
-    }
+    let message = status.message();
+    let mut text = if message.is_empty() { status.code().description() } else { message }.to_owned();
     for violation in details.bad_request().into_iter().flat_map(|bad| &bad.field_violations) {
         let said = format!("{}: {}", violation.field, violation.description);
         if !text.contains(&said) {
@@ -82,7 +80,7 @@ pub(super) fn conclude(result: anyhow::Result<()>) -> ExitCode {
 
 fn exit_code(error: &anyhow::Error) -> u8 {
     let is = |test: fn(&(dyn std::error::Error + 'static)) -> bool| error.chain().any(test);
-    if is(<dyn std::error::Error + 'static>::is::<Misuse>) {
+    if is(|cause| cause.is::<Misuse>()) {
         2
     } else if is(is_configuration) {
         64

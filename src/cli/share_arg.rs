@@ -28,14 +28,13 @@ impl FromStr for ShareArg {
             };
         }
         let per_cent = lower.strip_suffix('%');
-        let number: f64 = per_cent
-            .unwrap_or(&lower)
-            .trim()
+        let (number, scale) = per_cent.map_or((lower.as_str(), 1.0), |number| (number.trim(), 100.0));
+        let number: f64 = number
             .parse()
             .map_err(|_| format!("{text:?} is not a share: write a fraction (0.5), per cent (50%) or SMs (54sm)"))?;
-        match SmShare::new("share", if per_cent.is_some() { number / 100.0 } else { number }) {
+        match SmShare::new("share", number / scale) {
             Ok(share) => Ok(Self::Fraction(share.get())),
-            Err(error) if per_cent.is_none() && number > 1.0 && number.fract() == 0.0 && number.is_finite() => {
+            Err(error) if per_cent.is_none() && number > 1.0 && number.fract() == 0.0 => {
                 Err(format!("{error}; write {number}% for per cent or {number}sm for SMs"))
             }
             Err(error) => Err(error.to_string()),

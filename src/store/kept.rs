@@ -40,6 +40,7 @@ impl TryFrom<&Predictor> for NewPredictor {
 
 /// A place in the history of what answered.
 #[derive(FromRow)]
+#[expect(clippy::struct_field_names, reason = "the names of the columns")]
 pub(super) struct ActivationRow {
     pub(super) predictor_activation_id: i64,
     pub(super) predictor_id: String,

@@ -32,7 +32,7 @@ fn round_trip(set: &str, device: &str) {
     for entry in fs::read_dir(copy).unwrap() {
         let name = entry.unwrap().file_name();
         let read = |dir: &str| fs::read_to_string(std::path::Path::new(dir).join(&name)).unwrap();
-        assert_eq!(read(copy), read(again), "{name:?}");
+        assert_eq!(read(copy), read(again), "{}", name.display());
     }
     assert!(first.error(1, &["export", "dataset", copy, "--device", device]).contains("not empty"));
 }

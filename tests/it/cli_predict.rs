@@ -52,7 +52,9 @@ fn shares_may_be_written_in_three_ways() {
         let (a, b) = (format!("decode_a@{share}"), format!("mixed_b@{share}"));
         home.json(&["predict", "--a", &a, "--b", &b, "--device", BUNDLED_DEVICE, "--offline"])
     });
-    answers.iter_mut().for_each(|answer| answer["catalog_version"] = 0.into());
+    for answer in &mut answers {
+        answer["catalog_version"] = 0.into();
+    }
     assert_eq!(answers[0], answers[1]);
     assert_eq!(answers[0], answers[2]);
 }

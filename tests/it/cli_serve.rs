@@ -22,7 +22,9 @@ fn answers(home: &Home, url: &str) -> bool {
 fn an_import_shows_in_two_running_daemons_on_one_file() {
     let home = Home::new();
     let daemons = [home.serve(&[]), home.serve(&[])];
-    daemons.iter().for_each(|daemon| daemon.until_serving());
+    for daemon in &daemons {
+        daemon.until_serving();
+    }
     write_dataset(&home.path("set"), 2, 3);
     home.json(&["import", "dataset", home.path("set").to_str().unwrap()]);
     for daemon in &daemons {

@@ -1,6 +1,7 @@
 //! Runs the built binary: a home of its own, a daemon of its own, small datasets.
 
 use std::{
+    fmt::Write as _,
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -170,9 +171,9 @@ pub(crate) fn write_dataset(dir: &Path, workloads: usize, operators: usize) {
         for (share, scale) in [(0.5, 2.0), (1.0, 1.0)] {
             for o in 0..operators {
                 let (ns, bytes) = (scale * (10_000.3 + 7.1 * o as f64), 1000 * (w + 1) * (o + 1));
-                signatures += &format!("net{w}/b1,{share},kernel_{o},64,128,2,{ns},{bytes},{bytes},{}\n", bytes / 8);
+                writeln!(signatures, "net{w}/b1,{share},kernel_{o},64,128,2,{ns},{bytes},{bytes},{}", bytes / 8).unwrap();
             }
-            solo += &format!("net{w}/b1,{share},{},0.5,100\n", scale * 25.0 * operators as f64);
+            writeln!(solo, "net{w}/b1,{share},{},0.5,100", scale * 25.0 * operators as f64).unwrap();
         }
     }
     fs::write(dir.join("signature.csv"), signatures).unwrap();

@@ -21,11 +21,12 @@ fn share(share: f64) -> SmShare {
     SmShare::new("share", share).unwrap()
 }
 
-fn ceiling(value: f64) -> Option<Ceiling> {
-    Some(Ceiling { value, basis: CeilingBasis::Measured, source: "test".into() })
+fn ceiling(value: f64) -> Ceiling {
+    Ceiling { value, basis: CeilingBasis::Measured, source: "test".into() }
 }
 
 /// A device of 100 SMs with 1 TB/s of DRAM, 3 TB/s of L2 and 40 MB of L2, all in units of `unit`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in whole bytes")]
 fn device(unit: f64) -> Device {
     Device {
         device_id: DeviceId::new("device", "test-gpu").unwrap(),
@@ -35,8 +36,8 @@ fn device(unit: f64) -> Device {
         partition_step: 2,
         l2_bytes: Some((40e6 * unit) as u64),
         memory_bytes: None,
-        dram_bytes_per_s: ceiling(1e12 * unit),
-        l2_bytes_per_s: ceiling(3e12 * unit),
+        dram_bytes_per_s: Some(ceiling(1e12 * unit)),
+        l2_bytes_per_s: Some(ceiling(3e12 * unit)),
         clock_hz: None,
         origin: "test".into(),
     }
@@ -300,7 +301,7 @@ fn log_ratios_of_none() -> impl Iterator<Item = f64> {
 fn the_bound_of_the_generic_predictor_is_measured() {
     let mut ratios = log_ratios(Predictor::generic());
     ratios.sort_by(f64::total_cmp);
-    let rank = (ratios.len() as f64 * 0.9).ceil() as usize;
+    let rank = ratios.len() * 9 / 10;
     let side = predict(Predictor::generic(), [&any_tenant(), &any_tenant()], false).tenants[0].clone();
     let bound = (side.upper_ratio / side.slowdown_ratio).ln();
     assert!((ratios[rank] - bound).abs() < 0.03, "measured {}, built in {bound}", ratios[rank]);

@@ -1,4 +1,5 @@
 //! The integration tests: one binary, a module per capability.
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod cli_export;
 mod cli_fit;

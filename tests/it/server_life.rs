@@ -1,9 +1,10 @@
 //! Start, health, reflection, the admin port, limits, trouble with the store, the end.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::stream;
 use pairsight::proto::{DeleteWorkloadRequest, ImportSignaturesRequest, PredictPairRequest, Tenant, tenant};
+use tokio::time::Instant;
 use tokio_stream::StreamExt;
 use tonic::{Code, Request};
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Where the stores of one test lie.
 pub(crate) enum Backend {
     Sqlite(TempDir),
-    Postgres { server: PgConnectOptions, url: String, database: String },
+    Postgres { server: Box<PgConnectOptions>, url: String, database: String },
 }
 
 impl Backend {
@@ -27,7 +27,7 @@ impl Backend {
             "set PAIRSIGHT_TEST_POSTGRES_URL to the URL of a superuser on a throw-away Postgres, or run ./test.sh, which starts one",
         );
         let database = format!("pairsight_test_{}", uuid::Uuid::new_v4().simple());
-        let server = PgConnectOptions::from_str(&url).unwrap();
+        let server = Box::new(PgConnectOptions::from_str(&url).unwrap());
         let mut connection = PgConnection::connect_with(&server).await.unwrap();
         connection.execute(AssertSqlSafe(format!("create database {database}"))).await.unwrap();
         Self::Postgres { server, url: with_database(&url, &database), database }

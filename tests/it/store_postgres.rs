@@ -99,7 +99,7 @@ async fn a_dropped_begin_leaves_no_transaction_open() {
 }
 
 /// Follows a store that is polled so seldom that only a notification can tell in time.
-async fn follow(backend: &Backend) -> (Arc<CatalogHandle>, CancellationToken) {
+fn follow(backend: &Backend) -> (Arc<CatalogHandle>, CancellationToken) {
     let config = DatabaseConfig { poll_interval: Duration::from_mins(10), ..backend.config() };
     let store: Arc<dyn Store> = Arc::new(backend.open_postgres(&config));
     let (handle, stop) = (Arc::new(CatalogHandle::new()), CancellationToken::new());
@@ -124,7 +124,7 @@ async fn a_notification_tells_of_a_commit() {
         .await
         .hold(async |backend: Arc<Backend>| {
             let writer = backend.open().await;
-            let (handle, stop) = follow(&backend).await;
+            let (handle, stop) = follow(&backend);
             for version in 1..=5 {
                 writer.import(&format!("r{version}"), &batch(&["w"], &[1.0], 1)).await.unwrap();
                 shows(&handle, version, Duration::from_secs(2)).await;
@@ -140,7 +140,7 @@ async fn lost_connections_are_made_again() {
         .await
         .hold(async |backend: Arc<Backend>| {
             let writer = backend.open().await;
-            let (handle, stop) = follow(&backend).await;
+            let (handle, stop) = follow(&backend);
             writer.import("r1", &batch(&["w"], &[1.0], 1)).await.unwrap();
             shows(&handle, 1, Duration::from_secs(2)).await;
 

@@ -39,8 +39,7 @@ pub(crate) struct App {
 
 /// The settings of a test server: free ports, quick polls, nothing bundled.
 pub(crate) fn test_config(directory: &TempDir) -> Config {
-    let mut config = Config::default();
-    config.data_dir = directory.path().to_owned();
+    let mut config = Config { data_dir: directory.path().to_owned(), ..Config::default() };
     config.database.poll_interval = Duration::from_millis(50);
     config.catalog.stale_after = Duration::from_secs(10);
     config.catalog.bundled = false;
