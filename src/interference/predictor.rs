@@ -16,10 +16,18 @@ use crate::domain::{Channel, DeviceId, Provenance, SharingMode};
 /// Version of the artefact's form; a build reads only its own.
 const FORMAT: u32 = 1;
 
-/// Coefficients of the generic predictor: a victim that is bound by a resource slows down in proportion to the demand beyond
-/// its ceiling, for DRAM, L2 and the launch path; evicted L2 hits are DRAM demand.
-const GENERIC_TERMS: [&str; 4] =
-    ["dram_oversubscription", "l2_oversubscription", "l2_refetch_oversubscription", "launch_oversubscription"];
+/// Coefficients of the generic predictor. Beyond a ceiling, a victim that is bound by the resource slows down in proportion to
+/// the demand, for DRAM, L2 and the launch path; evicted L2 hits are DRAM demand. Below it, requests wait for the partner's: half
+/// a service time per unit of its load, the slope of the mean wait in a queue with fixed service times, rho / (2 (1 - rho)), at low
+/// load (Pollaczek-Khinchine).
+const GENERIC_TERMS: [(&str, f64); 6] = [
+    ("dram_bound_product", 0.5),
+    ("dram_oversubscription", 1.0),
+    ("l2_bound_product", 0.5),
+    ("l2_oversubscription", 1.0),
+    ("l2_refetch_oversubscription", 1.0),
+    ("launch_oversubscription", 1.0),
+];
 
 /// 90 % quantile of log(measured / predicted) of the generic predictor, from its answers for the bundled simulated co-runs; the
 /// test `the_bound_of_the_generic_predictor_is_measured` recomputes it.
@@ -172,11 +180,9 @@ impl Predictor {
     #[must_use]
     pub fn generic() -> &'static Self {
         static GENERIC: LazyLock<Predictor> = LazyLock::new(|| {
-            let terms: Vec<_> = GENERIC_TERMS
-                .iter()
-                .filter_map(|name| terms::term(name))
-                .map(|spec| WeightedTerm { spec, coefficient: 1.0 })
-                .collect();
+            let weighted =
+                |(name, coefficient): &(&str, f64)| Some(WeightedTerm { spec: terms::term(name)?, coefficient: *coefficient });
+            let terms: Vec<_> = GENERIC_TERMS.iter().filter_map(weighted).collect();
             Predictor {
                 version: "generic-1".to_owned(),
                 content_sha256: String::new(),

@@ -16,7 +16,8 @@ pub(super) struct Admin {
     pub(super) stop: CancellationToken,
 }
 
-/// `/livez`: the process answers. `/readyz`: it can answer calls from a catalog that is up to date. `/metrics`: Prometheus.
+/// `/livez`: the process answers. `/readyz`: it can answer calls, from a catalog that may be stale: a store that goes away must not
+/// take every replica out of service at once. `/metrics`: Prometheus.
 pub(super) fn router(admin: Admin) -> Router {
     Router::new()
         .route("/livez", get(async || "ok\n"))
@@ -27,7 +28,7 @@ pub(super) fn router(admin: Admin) -> Router {
 
 async fn readyz(State(admin): State<Admin>) -> impl IntoResponse {
     match why_not_ready(&admin) {
-        None => (StatusCode::OK, "ok\n".to_owned()),
+        None => (StatusCode::OK, format!("{}\n", how_fresh(&admin.snapshots))),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
@@ -40,8 +41,14 @@ fn why_not_ready(admin: &Admin) -> Option<String> {
     if snapshots.current().is_err() {
         return Some("the catalog has not been read yet; the log says why".to_owned());
     }
-    let age = snapshots.age()?;
-    snapshots.is_stale().then(|| format!("no contact with the store for {} s", age.as_secs()))
+    None
+}
+
+fn how_fresh(snapshots: &Snapshots) -> String {
+    match snapshots.age() {
+        Some(age) if snapshots.is_stale() => format!("ok, but no contact with the store for {} s", age.as_secs()),
+        _ => "ok".to_owned(),
+    }
 }
 
 async fn render(State(admin): State<Admin>) -> impl IntoResponse {

@@ -10,7 +10,7 @@ use crate::{
 use super::kinds;
 
 /// Most operators of one tenant.
-const MAX_OPERATORS: usize = 10_000;
+const MAX_OPERATORS: usize = 2_000;
 /// What stands for the workload of operators that name none.
 const UNNAMED: &str = "operators";
 
