@@ -46,7 +46,7 @@ pub async fn install(store: &dyn Store) -> Result<bool, BundledError> {
     }
     for name in DATASETS {
         let batch = unpack(name)?;
-        store.import(&format!("bundled-{name}-{}", predictor.version), &batch).await?;
+        store.import(&format!("bundled-{name}-{}", batch.content_sha256()), &batch).await?;
     }
     store.publish_predictor(&predictor, true).await?;
     Ok(true)

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
@@ -46,6 +47,9 @@ pub struct FitArgs {
     /// Store the predictor and make it the one that answers.
     #[arg(long)]
     publish: bool,
+    /// Write the predictor's artefact, one line of JSON, to this file.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Seed of the folds on which the held-out error is taken.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -79,6 +83,9 @@ struct Fitted {
 pub(super) async fn run(args: FitArgs, context: &Context) -> anyhow::Result<()> {
     let predictor = tokio::task::block_in_place(|| fit(&args))?;
     let catalog_version = if args.publish { Some(publish(&predictor, &args, context).await?) } else { None };
+    if let Some(file) = &args.out {
+        std::fs::write(file, format!("{}\n", predictor.to_json())).with_context(|| file.display().to_string())?;
+    }
     let Some(artefact) = &predictor.artefact else { return Err(anyhow::anyhow!("the fit has no artefact")) };
     let fitted = Fitted {
         predictor_version: predictor.version.clone(),
@@ -141,18 +148,9 @@ fn check_together(first: &Dataset, sets: &[Dataset], mixed_allowed: bool) -> Res
     Ok(())
 }
 
-/// The co-runs of all sets. The sets number theirs alike, so with several the set's name goes before the number.
+/// The co-runs of all sets.
 fn samples(sets: &[Dataset]) -> anyhow::Result<Vec<PairSample>> {
-    let named = |(i, set): (usize, &Dataset)| -> Vec<PairSample> {
-        let mut samples = set.batch.pair_samples.clone();
-        if sets.len() > 1 {
-            for sample in &mut samples {
-                sample.pair_id = format!("{i}/{}", sample.pair_id);
-            }
-        }
-        samples
-    };
-    let samples: Vec<_> = sets.iter().enumerate().flat_map(named).collect();
+    let samples: Vec<_> = sets.iter().flat_map(|set| set.batch.pair_samples.iter().cloned()).collect();
     if samples.is_empty() {
         let hint = "a predictor is fitted to co-runs: pair.csv must have rows";
         return Err(Advice::new("the datasets have no co-run", hint).into());

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt::Debug,
     io::Write,
     sync::Arc,
 };
@@ -63,7 +64,7 @@ pub enum FitError {
 /// Fits a predictor. The same input and seed give the same artefact, whatever the order of the samples.
 pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
     let mut samples: Vec<&PairSample> = input.samples.iter().filter(|s| s.sharing_mode == input.sharing_mode).collect();
-    samples.sort_by(|a, b| a.pair_id.cmp(&b.pair_id));
+    samples.sort_by_cached_key(|sample| content(sample));
     let tenants = TenantCache::new(input, &samples);
     let directions = directions(&samples, &tenants);
     let given = samples.iter().flat_map(|s| s.corun_us).flatten().count();
@@ -247,11 +248,23 @@ fn calibrate(log_ratios: &[f64]) -> Calibration {
     Calibration { level: LEVEL, upper_log_ratio: quantile(&sorted, LEVEL).unwrap_or(0.0).max(0.0) }
 }
 
+/// What a sample says, without the name that its row happens to have: this orders and identifies the data of a fit.
+fn content(sample: &PairSample) -> impl Ord + Debug + use<> {
+    let bits = |value: f64| value.to_bits();
+    (
+        sample.workloads.clone(),
+        sample.sm_shares.map(|share| bits(share.get())),
+        sample.solo_us.map(bits),
+        sample.corun_us.map(|corun| corun.map(bits)),
+        sample.campaign.clone(),
+    )
+}
+
 fn data_sha256(samples: &[&PairSample]) -> String {
     let mut hash = Sha256::new();
     for sample in samples {
         // Writing into a hash cannot fail.
-        let _ = write!(hash, "{sample:?}");
+        let _ = write!(hash, "{:?}", content(sample));
     }
     format!("{:x}", hash.finalize())
 }
