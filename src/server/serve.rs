@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     net::TcpListener,
     task::{JoinError, JoinSet},
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tonic_health::server::HealthReporter;
@@ -23,6 +23,8 @@ use super::{
 const NOTICE: Duration = Duration::from_millis(100);
 /// Time that the store gets to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest wait for the first catalog before the addresses are told.
+const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
 
 /// Where the server listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -82,7 +84,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 type Task = (&'static str, Result<(), ServeError>);
 
 /// Serves until `shutdown`, then lets running calls end for at most `server.drain_timeout`. `on_bound` is told the addresses
-/// once both ports listen. A task that ends by itself ends the server with an error.
+/// once both ports listen and, for at most [`ANNOUNCE_WAIT`], the first catalog is there. A task that ends by itself ends the server with an error.
 pub async fn serve(
     config: Config,
     store: Arc<dyn Store>,
@@ -96,10 +98,10 @@ pub async fn serve(
     let grpc_listener = bind("server.grpc_listen", config.server.grpc_listen).await?;
     let admin_listener = bind("admin.listen", config.admin.listen).await?;
     let address = |listener: &TcpListener, asked| listener.local_addr().unwrap_or(asked);
-    on_bound(BoundAddresses {
+    let addresses = BoundAddresses {
         grpc: address(&grpc_listener, config.server.grpc_listen),
         admin: address(&admin_listener, config.admin.listen),
-    });
+    };
 
     // `soft` ends the taking of calls, `hard` the rest.
     let (soft, hard) = (CancellationToken::new(), CancellationToken::new());
@@ -109,8 +111,11 @@ pub async fn serve(
     let admin = Admin { snapshots: snapshots.clone(), metrics: handle.clone(), stop: soft.clone() };
     tasks.spawn(named("admin", serve_admin(admin_listener, admin, hard.clone())));
     tasks.spawn(named("catalog", follow(snapshots.clone(), hard.clone())));
-    tasks.spawn(named("health", report_health(snapshots, health.clone(), hard.clone())));
+    tasks.spawn(named("health", report_health(snapshots.clone(), health.clone(), hard.clone())));
     tasks.spawn(named("metrics", keep_metrics(handle, hard.clone())));
+    // Whoever waits for the addresses can then ask at once, unless the catalog is large or the store away.
+    _ = timeout(ANNOUNCE_WAIT, shutdown.run_until_cancelled(snapshots.loaded())).await;
+    on_bound(addresses);
 
     let outcome = tokio::select! {
         () = shutdown.cancelled() => Ok(()),
@@ -121,7 +126,7 @@ pub async fn serve(
         error @ Err(_) => error,
     };
     tasks.shutdown().await;
-    if tokio::time::timeout(CLOSE_TIMEOUT, store.close()).await.is_err() {
+    if timeout(CLOSE_TIMEOUT, store.close()).await.is_err() {
         tracing::warn!("the store did not close in time");
     }
     outcome
