@@ -10,8 +10,11 @@ use pairsight::proto::{
 };
 use prost::Message as _;
 use tokio::net::TcpListener;
-use tokio_stream::{Empty, wrappers::TcpListenerStream};
-use tonic::{Request, Response, Status, transport::Server};
+use tokio_stream::Empty;
+use tonic::{
+    Request, Response, Status,
+    transport::{Server, server::TcpIncoming},
+};
 
 /// What makes this program the bare service: the flag, then the file of the answer that it gives.
 pub(crate) const FLAG: &str = "--bare-service";
@@ -28,8 +31,9 @@ pub(crate) async fn serve(canned: PathBuf) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     println!("{}", serde_json::json!({ "grpc": listener.local_addr()?.to_string() }));
     let service = PredictionServiceServer::new(Bare { answer });
-    // As the daemon does; without it small answers wait for acknowledgements.
-    Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(TcpListenerStream::new(listener)).await?;
+    // As the daemon does; without it small answers wait for acknowledgements. The builder's option does not reach these streams.
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    Server::builder().add_service(service).serve_with_incoming(incoming).await?;
     Ok(())
 }
 

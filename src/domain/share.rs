@@ -10,9 +10,6 @@ use super::Invalid;
 pub struct SmShare(f64);
 
 impl SmShare {
-    /// All SMs.
-    pub const WHOLE: Self = Self(1.0);
-
     /// Shares closer than this are the same.
     pub const TOLERANCE: f64 = 1e-6;
 

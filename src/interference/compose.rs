@@ -2,7 +2,7 @@
 //! operators j with time shares `w_j`, a victim's operator i runs at the rate `r_i = sum_j w_j / S_ij`, and the workload's
 //! slowdown is the time-weighted mean of `1 / r_i`. One rule for the fit and for the answer.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     pressure::Pressure,
@@ -77,13 +77,21 @@ pub(super) fn compose(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant)
     composed
 }
 
-/// The rate `sum_j w_j / S_ij`, with 1 for the time in which the partner is idle; leaves `w_j / S_ij` in place of `S_ij`.
+/// Below this rate its complement has lost too many digits.
+const CANCELLED: f64 = 1e-6;
+
+/// The rate `sum_j w_j / S_ij`, with 1 for the time in which the partner is idle; leaves `w_j / S_ij` in place of `S_ij`. Taken as 1
+/// minus what is lost, so that an undisturbed victim's rate is 1 to the last digit.
 fn rate_beside<'s>(slowdowns: &'s mut [f64], weights: &[f64]) -> (f64, &'s [f64]) {
     let mut rate = 1.0;
     for (s, w) in slowdowns.iter_mut().zip(weights) {
         let quotient = w / *s;
         rate -= quotient * (*s - 1.0);
         *s = quotient;
+    }
+    if rate < CANCELLED {
+        let idle = (1.0 - weights.iter().sum::<f64>()).max(0.0);
+        rate = idle + slowdowns.iter().sum::<f64>();
     }
     (rate, slowdowns)
 }
@@ -146,26 +154,27 @@ impl PairFeatures {
 
 /// The `count` pairs of operators that add most to the victim's slowdown, worst first, among the [`HEAVIEST`] of each tenant.
 pub(super) fn worst_pairs(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant, count: usize) -> Vec<OperatorCost> {
-    let mut costs = vec![];
+    // An operator has a slice for each measured share around the tenant's.
+    let mut costs: HashMap<(&Arc<str>, &Arc<str>), (f64, f64)> = HashMap::new();
     let partners = heaviest(partner);
     for (v, operator) in heaviest(victim) {
         for (p, partner_operator) in &partners {
             let excess = terms.iter().map(|term| term.coefficient * (term.spec.phi)(&v.pressure, &p.pressure)).sum::<f64>();
-            let slowdown = 1.0 + excess;
             let time_fraction = v.weight * p.weight * partner.activity;
-            if excess > 0.0 {
-                costs.push((time_fraction * excess, slowdown, time_fraction, operator, *partner_operator));
-            }
+            let (cost, time) = costs.entry((operator, *partner_operator)).or_default();
+            *cost += time_fraction * excess;
+            *time += time_fraction;
         }
     }
-    costs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut costs: Vec<_> = costs.into_iter().filter(|(_, (cost, _))| *cost > 0.0).collect();
+    costs.sort_by(|(a, (a_cost, _)), (b, (b_cost, _))| b_cost.total_cmp(a_cost).then_with(|| a.cmp(b)));
     costs
         .into_iter()
         .take(count)
-        .map(|(_, slowdown, time_fraction, operator, partner_operator)| OperatorCost {
+        .map(|((operator, partner_operator), (cost, time_fraction))| OperatorCost {
             operator: operator.clone(),
             partner_operator: partner_operator.clone(),
-            slowdown,
+            slowdown: 1.0 + cost / time_fraction,
             time_fraction,
         })
         .collect()

@@ -98,7 +98,8 @@ pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
             .collect(),
         calibrate(&log_ratios),
         Neighbourhood::new(
-            directions.iter().flat_map(|d| [(d.pair[0].as_ref(), d.victim.as_ref()), (d.pair[1].as_ref(), d.partner.as_ref())]),
+            directions.iter().map(|d| (d.pair[0].as_ref(), d.victim.as_ref())),
+            directions.iter().map(|d| (d.pair[1].as_ref(), d.partner.as_ref())),
         ),
         FitReport {
             seed: input.seed,

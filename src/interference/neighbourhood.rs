@@ -15,19 +15,26 @@ type Place = [f64; COORDINATES];
 pub struct Neighbourhood {
     /// Standard deviation of each coordinate over the data; 1 where it does not vary.
     scale: Place,
-    /// Places of the data, each once.
-    places: Vec<Place>,
+    /// Places of the tenants that were timed, each once.
+    victims: Vec<Place>,
+    /// Places of the tenants beside them, each once.
+    partners: Vec<Place>,
     /// Distance beyond which a tenant is far: the 95 % quantile of the distance from each workload of the data to the nearest
     /// other one.
     threshold: f64,
 }
 
 impl Neighbourhood {
-    /// From the tenants of the data, each with its workload.
-    pub(super) fn new<'t>(tenants: impl Iterator<Item = (&'t str, &'t Tenant)>) -> Self {
-        let mut named: Vec<(&str, Place)> = tenants.map(|(workload, tenant)| (workload, place(tenant))).collect();
-        named.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-        named.dedup();
+    /// From the tenants of the data, each with its workload: those that were timed, and those beside them.
+    pub(super) fn new<'t>(
+        victims: impl Iterator<Item = (&'t str, &'t Tenant)>,
+        partners: impl Iterator<Item = (&'t str, &'t Tenant)>,
+    ) -> Self {
+        let (victims, partners) = (
+            distinct(victims.map(|(name, tenant)| (name, place(tenant)))),
+            distinct(partners.map(|(name, tenant)| (name, place(tenant)))),
+        );
+        let named = distinct(victims.iter().chain(&partners).copied());
         let scale = std::array::from_fn(|i| spread(named.iter().map(|(_, place)| place[i])));
         let mut gaps: Vec<f64> = named
             .iter()
@@ -38,17 +45,28 @@ impl Neighbourhood {
             .collect();
         gaps.sort_by(f64::total_cmp);
         let threshold = quantile(&gaps, 0.95).unwrap_or(0.0);
-        Self { scale, places: named.into_iter().map(|(_, place)| place).collect(), threshold }
+        let places = |named: Vec<(&str, Place)>| named.into_iter().map(|(_, place)| place).collect();
+        Self { scale, victims: places(victims), partners: places(partners), threshold }
     }
 
-    /// Distance from `tenant` to the nearest tenant of the data, in units of the distance that counts as far; infinite where
-    /// the data has one workload only and this is another.
+    /// Distance from `tenant` to the nearest tenant of the data, as a victim or as a partner, whichever is farther, since in an
+    /// answer it is both; in units of the distance that counts as far. Infinite where the data has one workload only and this is
+    /// another.
     pub(super) fn distance(&self, tenant: &Tenant) -> f64 {
         let from = place(tenant);
-        let nearest =
-            self.places.iter().map(|to| distance(&self.scale, &from, to)).min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+        let to_nearest = |places: &[Place]| {
+            places.iter().map(|to| distance(&self.scale, &from, to)).min_by(f64::total_cmp).unwrap_or(f64::INFINITY)
+        };
+        let nearest = to_nearest(&self.victims).max(to_nearest(&self.partners));
         if nearest < 1e-9 { 0.0 } else { nearest / self.threshold }
     }
+}
+
+fn distinct<'n>(named: impl Iterator<Item = (&'n str, Place)>) -> Vec<(&'n str, Place)> {
+    let mut named: Vec<_> = named.collect();
+    named.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    named.dedup();
+    named
 }
 
 fn place(tenant: &Tenant) -> Place {

@@ -8,7 +8,7 @@ use super::{
     reason::Reason,
     tenant::Tenant,
 };
-use crate::domain::{Channel, ConfidenceClass};
+use crate::domain::{Channel, ConfidenceClass, Provenance};
 
 /// Most operator pairs that an answer names.
 const WORST_PAIRS: usize = 5;
@@ -76,6 +76,9 @@ pub fn predict(predictor: &Predictor, tenants: [&Tenant; 2], explain: bool) -> P
     let predictions = [(a, b), (b, a)].map(|(victim, partner)| predict_one(predictor, victim, partner, widening, explain));
     if predictor.artefact.is_none() {
         reasons.push(Reason::generic_predictor());
+    }
+    if predictor.artefact.as_ref().is_some_and(|artefact| artefact.fit.provenance == Provenance::Simulated) {
+        reasons.push(Reason::simulated_data());
     }
     reasons.extend(a.reasons.iter().chain(&b.reasons).cloned());
     reasons.extend(sides.into_iter().flat_map(|side| side.reasons));

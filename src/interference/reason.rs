@@ -83,6 +83,10 @@ impl Reason {
         )
     }
 
+    pub(super) fn simulated_data() -> Self {
+        Self::note("SIMULATED_DATA", "the data behind this answer comes from a simulated GPU, not from a real one".to_owned())
+    }
+
     pub(super) fn durations_assumed(who: &str) -> Self {
         Self::extrapolating(
             "DURATIONS_ASSUMED",
@@ -94,9 +98,7 @@ impl Reason {
     pub(super) fn of_provenance(who: &str, provenance: Provenance) -> Option<Self> {
         match provenance {
             Provenance::Measured | Provenance::Imported => None,
-            Provenance::Simulated => {
-                Some(Self::note("SIMULATED_DATA", format!("{who} comes from a simulated GPU, not from a real one")))
-            }
+            Provenance::Simulated => Some(Self::simulated_data()),
             Provenance::Analytic => Some(Self::prior_only(
                 "ANALYTIC_DATA",
                 format!("{who} was derived from a model's structure, nothing of it was measured"),

@@ -80,6 +80,8 @@ impl Tenant {
         let curve = SoloCurve { solo: &profile.solo, floor_ratio: memory_ratio(&profile.shares[at.low]) };
         let (curve_us, curve_reach) = curve.at(sm_share);
         let solo_us = solo_latency_us.unwrap_or(curve_us);
+        let latencies = profile.solo.iter().map(|solo| solo.provenance).filter(|_| solo_latency_us.is_none());
+        let provenance = latencies.fold(provenance, Provenance::max);
         let mut tenant = Self {
             sm_share,
             solo_latency_us: solo_us,

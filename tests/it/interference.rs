@@ -357,6 +357,34 @@ fn what_is_far_from_the_data_says_so_and_gets_a_wider_bound() {
 }
 
 #[test]
+fn absurd_pressure_stays_finite_and_above_one() {
+    let kernel = Kernel { launches: 1.0, duration_us: 50.0, dram: 0.8, l2: 0.8, hit_ratio: 0.5, footprint: 0.5 };
+    let profile = profile("a", &[kernel.clone(), kernel], &[0.5], 1.0);
+    let placed = Tenant::place(&device(1.0), &profile, share(0.5), 1.0, Some(1e-12)).unwrap();
+    for predictor in predictors() {
+        let prediction = predict(&predictor, [&placed, &placed], true);
+        for side in &prediction.tenants {
+            assert!(side.slowdown_ratio >= 1.0 && side.slowdown_ratio.is_finite(), "{side:?}");
+        }
+    }
+}
+
+#[test]
+fn a_workload_that_was_never_timed_is_not_calibrated_as_a_victim() {
+    let mut samples = BUNDLE.samples.clone();
+    samples.retain(|s| s.workloads[0] != s.workloads[1]);
+    let unseen: Arc<str> = samples[0].workloads[1].clone();
+    for sample in &mut samples {
+        for side in (0..2).filter(|side| sample.workloads[*side] == unseen) {
+            sample.corun_us[side] = None;
+        }
+    }
+    let count = |artefact: &Artefact| serde_json::to_value(&artefact.neighbourhood).unwrap()["victims"].as_array().unwrap().len();
+    let all = fit_bundle(&BUNDLE.profiles, &BUNDLE.samples).unwrap();
+    assert!(count(&fit_bundle(&BUNDLE.profiles, &samples).unwrap()) < count(&all));
+}
+
+#[test]
 fn a_broken_artefact_is_refused() {
     let good = bundled::predictor().unwrap().to_json().to_owned();
     for (from, to, expected) in [
