@@ -2,7 +2,7 @@
 //! operators j with time shares `w_j`, a victim's operator i runs at the rate `r_i = sum_j w_j / S_ij`, and the workload's
 //! slowdown is the time-weighted mean of `1 / r_i`. One rule for the fit and for the answer.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     pressure::Pressure,
@@ -12,6 +12,9 @@ use super::{
 
 /// Operators of a tenant that are looked at for the worst pairs; those beyond run too short to be among them.
 const HEAVIEST: usize = 32;
+
+/// Slices that one pair of operators can have: each operator has one for each of the two measured shares around the tenant's.
+const SLICES_OF_A_PAIR: usize = 4;
 
 /// A term with its coefficient.
 #[derive(Clone, Copy)]
@@ -154,30 +157,41 @@ impl PairFeatures {
 
 /// The `count` pairs of operators that add most to the victim's slowdown, worst first, among the [`HEAVIEST`] of each tenant.
 pub(super) fn worst_pairs(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant, count: usize) -> Vec<OperatorCost> {
-    // An operator has a slice for each measured share around the tenant's.
-    let mut costs: HashMap<(&Arc<str>, &Arc<str>), (f64, f64)> = HashMap::new();
+    let mut costs = vec![];
     let partners = heaviest(partner);
     for (v, operator) in heaviest(victim) {
         for (p, partner_operator) in &partners {
             let excess = terms.iter().map(|term| term.coefficient * (term.spec.phi)(&v.pressure, &p.pressure)).sum::<f64>();
             let time_fraction = v.weight * p.weight * partner.activity;
-            let (cost, time) = costs.entry((operator, *partner_operator)).or_default();
-            *cost += time_fraction * excess;
-            *time += time_fraction;
+            if excess > 0.0 {
+                costs.push((time_fraction * excess, time_fraction, operator, *partner_operator));
+            }
         }
     }
-    let mut costs: Vec<_> = costs.into_iter().filter(|(_, (cost, _))| *cost > 0.0).collect();
-    costs.sort_by(|(a, (a_cost, _)), (b, (b_cost, _))| b_cost.total_cmp(a_cost).then_with(|| a.cmp(b)));
-    costs
-        .into_iter()
-        .take(count)
-        .map(|((operator, partner_operator), (cost, time_fraction))| OperatorCost {
-            operator: operator.clone(),
-            partner_operator: partner_operator.clone(),
-            slowdown: 1.0 + cost / time_fraction,
-            time_fraction,
-        })
-        .collect()
+    costs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    costs.truncate(count * SLICES_OF_A_PAIR);
+    merged(&costs).into_iter().take(count).collect()
+}
+
+/// One entry a pair of operators, in the order in which they come.
+fn merged(costs: &[(f64, f64, &Arc<str>, &Arc<str>)]) -> Vec<OperatorCost> {
+    let mut pairs: Vec<OperatorCost> = vec![];
+    for (cost, time_fraction, operator, partner_operator) in costs {
+        let known = pairs.iter_mut().find(|p| p.operator == **operator && p.partner_operator == **partner_operator);
+        if let Some(pair) = known {
+            let total = pair.time_fraction + time_fraction;
+            pair.slowdown = 1.0 + ((pair.slowdown - 1.0) * pair.time_fraction + cost) / total;
+            pair.time_fraction = total;
+        } else {
+            pairs.push(OperatorCost {
+                operator: (*operator).clone(),
+                partner_operator: (*partner_operator).clone(),
+                slowdown: 1.0 + cost / time_fraction,
+                time_fraction: *time_fraction,
+            });
+        }
+    }
+    pairs
 }
 
 /// The operators in which the tenant spends most of its time.
