@@ -24,7 +24,7 @@ use crate::{
         Progress,
         dataset::{self, Dataset},
     },
-    interference::{self, FitInput, OperatorRow, Predictor, Term, WorkloadProfile},
+    interference::{self, Artefact, FitInput, OperatorRow, Predictor, Term, WorkloadProfile},
     proto,
 };
 
@@ -68,15 +68,29 @@ struct Fitted {
     predictor_version: String,
     device: String,
     sharing_mode: &'static str,
-    provenance: Provenance,
+    provenance: &'static str,
     seed: u64,
     samples: usize,
     left_out: usize,
     training_mean_error_pct: f64,
     held_out_mean_error_pct: f64,
-    terms: Vec<Term>,
+    terms: Vec<FittedTerm>,
     published: bool,
     catalog_version: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct FittedTerm {
+    term: String,
+    channel: &'static str,
+    coefficient: f64,
+}
+
+impl From<&Term> for FittedTerm {
+    fn from(term: &Term) -> Self {
+        let channel = proto::Channel::from(term.channel).as_str_name();
+        Self { term: term.term.clone(), channel, coefficient: term.coefficient }
+    }
 }
 
 /// Runs the verb.
@@ -91,24 +105,25 @@ pub(super) async fn run(args: FitArgs, context: &Context) -> anyhow::Result<()> 
         predictor_version: predictor.version.clone(),
         device: artefact.device.to_string(),
         sharing_mode: proto::SharingMode::from(artefact.sharing_mode).as_str_name(),
-        provenance: artefact.fit.provenance,
+        provenance: proto::Provenance::from(artefact.fit.provenance).as_str_name(),
         seed: artefact.fit.seed,
         samples: artefact.fit.samples,
         left_out: artefact.fit.left_out,
         training_mean_error_pct: artefact.fit.training_mean_error_pct,
         held_out_mean_error_pct: artefact.fit.held_out_mean_error_pct,
-        terms: artefact.terms.clone(),
+        terms: artefact.terms.iter().map(FittedTerm::from).collect(),
         published: args.publish,
         catalog_version,
     };
-    args.format.print(&fitted, || text(&fitted))
+    args.format.print(&fitted, || text(&fitted, artefact))
 }
 
 fn fit(args: &FitArgs) -> anyhow::Result<Predictor> {
     let sets = read(args)?;
     let Some(first) = sets.first() else { return Err(Misuse("name a set with --dataset".to_owned()).into()) };
     check_together(first, &sets, args.allow_mixed_provenance)?;
-    let device = sets[1..].iter().fold(first.batch.device.clone(), |device, set| device.merged_with(&set.batch.device));
+    let mut later = sets[1..].iter().map(|set| &set.batch.device);
+    let device = later.try_fold(first.batch.device.clone(), |device, newer| newer.merged_with(&device))?;
     let samples = samples(&sets)?;
     let profiles = profiles(&device, &sets);
     let input =
@@ -218,7 +233,7 @@ async fn publish(predictor: &Predictor, args: &FitArgs, context: &Context) -> an
     published
 }
 
-fn text(fitted: &Fitted) -> String {
+fn text(fitted: &Fitted, artefact: &Artefact) -> String {
     let published = match fitted.catalog_version {
         Some(version) => format!("Published: it answers from catalog version {version} on."),
         None => "Not stored; --publish stores it and makes it the one that answers.".to_owned(),
@@ -232,9 +247,9 @@ fn text(fitted: &Fitted) -> String {
         fitted.device,
         fitted.sharing_mode.trim_start_matches("SHARING_MODE_"),
         fitted.samples,
-        fitted.provenance,
+        artefact.fit.provenance,
         fitted.training_mean_error_pct,
         fitted.held_out_mean_error_pct,
-        terms(&fitted.terms),
+        terms(&artefact.terms),
     )
 }

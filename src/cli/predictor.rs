@@ -1,5 +1,7 @@
 //! `predictor`: the fitted models and which of them answers.
 
+mod diff;
+
 use std::fmt::Write;
 
 use clap::{Args, Subcommand};
@@ -26,6 +28,7 @@ Examples:
   pairsight predictor list
   pairsight predictor show 3f2a9c0d11e4b7a8
   pairsight predictor activate 3f2a9c0d11e4b7a8
+  pairsight predictor diff 3f2a9c0d11e4b7a8 81b0c7d2
   pairsight predictor rollback --device nvidia-h200";
 
 const LIST_EXAMPLES: &str = "\
@@ -37,6 +40,13 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   pairsight predictor show 3f2a9c0d11e4b7a8
   pairsight predictor show 3f2a9c0d11e4b7a8 --format json";
+
+const DIFF_EXAMPLES: &str = "\
+A coefficient of 0 is that of a term which the predictor does without.
+
+Examples:
+  pairsight predictor diff 3f2a9c0d11e4b7a8 81b0c7d2
+  pairsight predictor diff 3f2a9c0d 81b0c7d2 --format json";
 
 const ACTIVATE_EXAMPLES: &str = "\
 A running daemon answers with it within two seconds.
@@ -77,6 +87,18 @@ enum PredictorCommand {
         // Not `version`: clap keeps that name for --version.
         #[arg(value_name = "VERSION")]
         predictor: String,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+    /// Compare the terms and errors of two.
+    #[command(after_help = DIFF_EXAMPLES)]
+    Diff {
+        /// Version of the first, or its first digits.
+        #[arg(value_name = "A")]
+        a: String,
+        /// Version of the second.
+        #[arg(value_name = "B")]
+        b: String,
         #[command(flatten)]
         format: FormatArg,
     },
@@ -127,6 +149,10 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             let predictor = predictor_to_wire(info, Some(&stored), true);
             format.print_message(&predictor, || show(&predictor, stored.artefact.as_ref()))
         }
+        PredictorCommand::Diff { a, b, format } => {
+            let diff = diff::diff(store, &catalog, [&a, &b]).await?;
+            format.print(&diff, || diff::text(&diff))
+        }
         PredictorCommand::Activate { predictor, format } => {
             let info = find(&catalog, &predictor)?;
             let catalog_version = store.activate_predictor(&info.version).await?;
@@ -136,7 +162,9 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             let (device, mode) = rolled_back(&catalog, &device, sharing_mode)?;
             let catalog_version = store.roll_back_predictor(&device, mode).await?;
             let catalog = store.load_catalog(Some(&catalog)).await?;
-            let now = catalog.active.get(&(device.clone(), mode)).map_or("generic-1", |predictor| &predictor.version);
+            let mut active = catalog.predictors.iter().filter(|info| info.active);
+            let now = active.find(|info| info.device == device && info.sharing_mode == mode);
+            let now = now.map_or("generic-1", |info| &info.version);
             changed(format, now, &device, mode, catalog_version)
         }
     }
@@ -169,10 +197,11 @@ fn find<'c>(catalog: &'c Catalog, version: &str) -> anyhow::Result<&'c Predictor
 }
 
 fn rolled_back(catalog: &Catalog, device: &str, mode: Option<SharingMode>) -> anyhow::Result<(DeviceId, SharingMode)> {
-    let active: Vec<_> =
-        catalog.active.keys().filter(|(id, m)| id.as_str() == device && mode.is_none_or(|mode| mode == *m)).collect();
+    // Not `catalog.active`: it lacks those that this build cannot read, from which one wants to go back most of all.
+    let active = catalog.predictors.iter().filter(|info| info.active && info.device.as_str() == device);
+    let active: Vec<_> = active.filter(|info| mode.is_none_or(|mode| mode == info.sharing_mode)).collect();
     match active.as_slice() {
-        [only] => Ok((*only).clone()),
+        [only] => Ok((only.device.clone(), only.sharing_mode)),
         [] => {
             Err(Advice::new(format!("no predictor is active for device {device:?}"), "`pairsight predictor list` lists all")
                 .into())

@@ -109,6 +109,9 @@ pub struct Device {
     pub origin: String,
 }
 
+/// Longest origin of a ceiling, bytes.
+const MAX_SOURCE_BYTES: usize = 1024;
+
 fn one() -> u32 {
     1
 }
@@ -117,6 +120,9 @@ impl Device {
     /// Checks every figure; an error names the field.
     pub fn validate(&self) -> Result<(), Invalid> {
         Invalid::text("display_name", &self.display_name, 256)?;
+        if let Some(capability) = &self.compute_capability {
+            check_capability(capability)?;
+        }
         if !(1..=1024).contains(&self.sm_count) {
             return Err(Invalid::new("sm_count", format_args!("must lie in 1..=1024, is {}", self.sm_count)));
         }
@@ -133,33 +139,50 @@ impl Device {
         {
             if let Some(ceiling) = ceiling {
                 Invalid::positive(field, ceiling.value)?;
+                if !ceiling.source.is_empty() {
+                    Invalid::text("source", &ceiling.source, MAX_SOURCE_BYTES).map_err(|invalid| invalid.within(field))?;
+                }
             }
         }
         Ok(())
     }
 
-    /// `self` with each figure that `other` knows from a source at least as strong taken from there. Measured ceilings so
-    /// replace datasheet ones, and an import never weakens a device.
-    #[must_use]
-    pub fn merged_with(&self, other: &Self) -> Self {
+    /// `self`, the newer description, with each figure that it lacks or knows from a weaker source taken from `other`. Measured
+    /// ceilings so replace datasheet ones, newer ones replace older ones of the same basis, and an import never weakens a device.
+    /// Two numbers of SMs are two devices: everything measured by share would change its meaning.
+    pub fn merged_with(&self, other: &Self) -> Result<Self, Invalid> {
         fn stronger(mine: Option<&Ceiling>, theirs: Option<&Ceiling>) -> Option<Ceiling> {
             match (mine, theirs) {
-                (Some(mine), Some(theirs)) if mine.basis < theirs.basis => Some(mine.clone()),
-                (mine, theirs) => theirs.or(mine).cloned(),
+                (Some(mine), Some(theirs)) if theirs.basis < mine.basis => Some(theirs.clone()),
+                (mine, theirs) => mine.or(theirs).cloned(),
             }
         }
-        Self {
+        if self.sm_count != other.sm_count {
+            let problem =
+                format_args!("is {}, but {} is known as a device of {} SMs", self.sm_count, self.device_id, other.sm_count);
+            return Err(Invalid::new("sm_count", problem));
+        }
+        Ok(Self {
             device_id: self.device_id.clone(),
             display_name: self.display_name.clone(),
             compute_capability: self.compute_capability.clone().or_else(|| other.compute_capability.clone()),
             sm_count: self.sm_count,
-            partition_step: self.partition_step,
+            // 1 is what stands where nothing was said.
+            partition_step: if self.partition_step == 1 { other.partition_step } else { self.partition_step },
             l2_bytes: self.l2_bytes.or(other.l2_bytes),
             memory_bytes: self.memory_bytes.or(other.memory_bytes),
             dram_bytes_per_s: stronger(self.dram_bytes_per_s.as_ref(), other.dram_bytes_per_s.as_ref()),
             l2_bytes_per_s: stronger(self.l2_bytes_per_s.as_ref(), other.l2_bytes_per_s.as_ref()),
             clock_hz: stronger(self.clock_hz.as_ref(), other.clock_hz.as_ref()),
             origin: self.origin.clone(),
-        }
+        })
+    }
+}
+
+fn check_capability(capability: &str) -> Result<(), Invalid> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match capability.split_once('.') {
+        Some((major, minor)) if capability.len() <= 16 && digits(major) && digits(minor) => Ok(()),
+        _ => Err(Invalid::new("compute_capability", "must be \"major.minor\", for example \"9.0\"")),
     }
 }

@@ -1,4 +1,8 @@
-use std::{collections::HashSet, io::Write};
+use std::{
+    collections::{BTreeMap, HashSet},
+    io::Write,
+    sync::Arc,
+};
 
 use sha2::{Digest, Sha256};
 
@@ -54,6 +58,34 @@ impl ImportBatch {
         each("pair_samples", &self.pair_samples, PairSample::validate)?;
         each("trace_entries", &self.trace, TraceEntry::validate)?;
         self.validate_unique()
+    }
+
+    /// What storing it does, but for the catalog version.
+    #[must_use]
+    pub fn receipt(&self) -> ImportReceipt {
+        let signed = self.signatures.iter().map(|signature| &signature.workload);
+        let timed = self.solo_latencies.iter().map(|solo| &solo.workload);
+        let workloads: HashSet<_> = signed.chain(timed).chain(self.trace.iter().map(|entry| &entry.workload)).collect();
+        ImportReceipt {
+            signatures: self.signatures.len() as u64,
+            workloads: workloads.len() as u64,
+            solo_latencies: self.stored_solo_latencies().len() as u64,
+            pair_samples: self.pair_samples.len() as u64,
+            ..ImportReceipt::default()
+        }
+    }
+
+    /// The last latency of each workload and share. Sums of kernels are not stored: they would take the place of a measured
+    /// latency, and the catalog adds them up itself where nothing was measured.
+    #[must_use]
+    pub fn stored_solo_latencies(&self) -> Vec<&SoloLatency> {
+        let mut last: BTreeMap<&Arc<str>, Vec<&SoloLatency>> = BTreeMap::new();
+        for solo in self.solo_latencies.iter().filter(|solo| !solo.from_kernels) {
+            let of_workload = last.entry(&solo.workload).or_default();
+            of_workload.retain(|earlier| earlier.sm_share != solo.sm_share);
+            of_workload.push(solo);
+        }
+        last.into_values().flatten().collect()
     }
 
     fn validate_unique(&self) -> Result<(), Invalid> {

@@ -240,6 +240,7 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::RequestIdReused(id) => Self::RequestIdReused(id),
+            StoreError::DeviceDiffers(invalid) => invalid.within("new_device").into(),
             StoreError::DeviceUnknown(name) => Self::unknown(Resource::Device, name),
             StoreError::WorkloadUnknown { workload, .. } => Self::unknown(Resource::Workload, workload),
             StoreError::PredictorUnknown(version) => Self::unknown(Resource::Predictor, version),

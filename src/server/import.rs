@@ -1,7 +1,5 @@
 //! `ImportSignatures`: the messages of a stream gathered into one batch, checked, and stored as a whole.
 
-use std::collections::HashSet;
-
 use prost::Message;
 use tonic::{Status, Streaming};
 
@@ -85,7 +83,7 @@ impl Import {
     async fn finish(self, shared: &Shared) -> Result<ImportSignaturesResponse, ServiceError> {
         self.batch.validate()?;
         if self.validate_only {
-            return Ok(receipt_to_wire(&would_be(&self.batch)));
+            return Ok(receipt_to_wire(&self.batch.receipt()));
         }
         let receipt = shared.store.import(&self.request_id, &self.batch).await?;
         shared.snapshots.refresh().await;
@@ -139,22 +137,6 @@ fn without_ceilings(device: &Device) -> Device {
         l2_bytes_per_s: None,
         clock_hz: None,
         origin: device.origin.clone(),
-    }
-}
-
-/// What the store would say of a batch that is only to be checked.
-fn would_be(batch: &ImportBatch) -> ImportReceipt {
-    let signatures = batch.signatures.iter().map(|s| &s.workload);
-    let workloads: HashSet<_> = signatures
-        .chain(batch.solo_latencies.iter().map(|s| &s.workload))
-        .chain(batch.trace.iter().map(|t| &t.workload))
-        .collect();
-    ImportReceipt {
-        signatures: batch.signatures.len() as u64,
-        workloads: workloads.len() as u64,
-        solo_latencies: batch.solo_latencies.len() as u64,
-        pair_samples: batch.pair_samples.len() as u64,
-        ..ImportReceipt::default()
     }
 }
 

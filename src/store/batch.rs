@@ -1,6 +1,6 @@
 //! A batch as the rows that the `import_*` statements take: the same for both databases.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -129,7 +129,8 @@ impl<'b> Plan<'b> {
         traced.dedup();
         let timed = batch.solo_latencies.iter().map(|solo| &*solo.workload);
         let workloads = timed.chain(traced.iter().copied()).map(|workload| (workload, None)).collect();
-        let mut plan = Self { batch, workloads, places: BTreeMap::new(), placed: Vec::new(), solo: last_solo(batch), traced };
+        let mut plan =
+            Self { batch, workloads, places: BTreeMap::new(), placed: Vec::new(), solo: batch.stored_solo_latencies(), traced };
         for signature in &batch.signatures {
             plan.workloads.insert(&signature.workload, Some(family(signature)));
             let place = plan.place(signature);
@@ -152,14 +153,7 @@ impl<'b> Plan<'b> {
 
     /// What the import will have done once it is stored.
     pub(super) fn receipt(&self) -> ImportReceipt {
-        ImportReceipt {
-            signatures: self.batch.signatures.len() as u64,
-            workloads: self.workloads.len() as u64,
-            solo_latencies: self.solo.len() as u64,
-            pair_samples: self.batch.pair_samples.len() as u64,
-            catalog_version: 0,
-            already_imported: false,
-        }
+        self.batch.receipt()
     }
 
     /// The rows in the order in which they must be stored, made as they are asked for.
@@ -188,16 +182,6 @@ impl<'b> Plan<'b> {
 
 fn family(signature: &Signature) -> &str {
     signature.family.as_deref().unwrap_or_else(|| family_of(&signature.workload))
-}
-
-fn last_solo(batch: &ImportBatch) -> Vec<&SoloLatency> {
-    let mut last: BTreeMap<&Arc<str>, Vec<&SoloLatency>> = BTreeMap::new();
-    for solo in &batch.solo_latencies {
-        let of_workload = last.entry(&solo.workload).or_default();
-        of_workload.retain(|earlier| earlier.sm_share != solo.sm_share);
-        of_workload.push(solo);
-    }
-    last.into_values().flatten().collect()
 }
 
 fn signature_row(signature: &Signature, (sm_share, position): (f64, i32)) -> SignatureRow<'_> {

@@ -1,9 +1,14 @@
+use crate::domain::Invalid;
+
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Other content was imported under this request before.
     #[error("request_id {0:?} was used before for other content")]
     RequestIdReused(String),
+    /// The device is stored as another one.
+    #[error("device.{0}")]
+    DeviceDiffers(Invalid),
     /// No such device.
     #[error("device {0} is not in the catalog")]
     DeviceUnknown(String),

@@ -46,6 +46,23 @@ fn an_exported_dataset_reads_back_to_the_same_catalog() {
 }
 
 #[test]
+fn the_only_device_of_ones_own_is_exported() {
+    let home = Home::new();
+    let folder = |name: &str| home.path(name).to_str().unwrap().to_owned();
+    let export = |name: &str| home.json(&["export", "dataset", &folder(name)])["device"].clone();
+    assert_eq!(export("bundled"), BUNDLED_DEVICE);
+    write_dataset(&home.path("set"), 2, 1);
+    home.json(&["import", "dataset", &folder("set")]);
+    assert_eq!(export("own"), "lab-gpu");
+    let manifest = home.path("set").join("dataset.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("lab-gpu", "second-gpu")).unwrap();
+    home.json(&["import", "dataset", &folder("set")]);
+    let said = home.error(2, &["export", "dataset", &folder("more")]);
+    assert!(said.contains("lab-gpu") && said.contains("second-gpu") && said.contains("--device"), "{said}");
+}
+
+#[test]
 fn the_matrix_has_every_workload_beside_every_other() {
     let home = Home::empty();
     home.json(&["import", "dataset", &bundled("opsim-composed")]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli_support::{BUNDLED_DEVICE, Home, bundled};
 
@@ -16,6 +16,8 @@ fn a_fit_is_published_activated_and_rolled_back() {
     assert_eq!(dry["samples"], 382, "{dry}");
     assert!(dry["training_mean_error_pct"].as_f64() <= dry["held_out_mean_error_pct"].as_f64(), "{dry}");
     assert!(!dry["terms"].as_array().unwrap().is_empty(), "{dry}");
+    assert!(dry["terms"][0]["channel"].as_str().unwrap().starts_with("CHANNEL_"), "{dry}");
+    assert_eq!(dry["provenance"], "PROVENANCE_SIMULATED", "{dry}");
     assert_eq!(home.json(&["predictor", "list"])["predictors"], json!([]));
 
     let publish = [&fit[..], &["--publish"]].concat();
@@ -36,6 +38,18 @@ fn a_fit_is_published_activated_and_rolled_back() {
     assert_ne!(second["predictor_version"], first["predictor_version"]);
     assert_eq!(answer(), second["predictor_version"]);
     assert_eq!(home.json(&["predictor", "list"])["predictors"].as_array().unwrap().len(), 2);
+
+    let diff = home.json(&["predictor", "diff", version, second["predictor_version"].as_str().unwrap()]);
+    assert_eq!(diff["predictors"][0]["predictor_version"], first["predictor_version"], "{diff}");
+    assert_eq!(diff["predictors"][1]["held_out_mean_error_pct"], second["held_out_mean_error_pct"], "{diff}");
+    let of_first =
+        |term: &Value| {
+            diff["terms"].as_array().unwrap().iter().any(|d| {
+                d["term"] == term["term"] && d["channel"] == term["channel"] && d["coefficients"][0] == term["coefficient"]
+            })
+        };
+    assert!(first["terms"].as_array().unwrap().iter().all(of_first), "{diff}");
+    assert!(home.text(&["predictor", "diff", version, version]).contains("held-out error"));
 
     home.json(&["predictor", "rollback", "--device", BUNDLED_DEVICE]);
     assert_eq!(answer(), first["predictor_version"]);
@@ -63,5 +77,5 @@ fn simulated_and_measured_sets_are_not_mixed_unless_asked() {
     let fit = ["fit", "--dataset", &set, "--dataset", real.to_str().unwrap()];
     assert!(home.error(1, &fit).contains("--allow-mixed-provenance"));
     let mixed = home.json(&[&fit[..], &["--allow-mixed-provenance"]].concat());
-    assert_eq!((&mixed["samples"], &mixed["provenance"]), (&json!(116), &json!("simulated")), "{mixed}");
+    assert_eq!((&mixed["samples"], &mixed["provenance"]), (&json!(116), &json!("PROVENANCE_SIMULATED")), "{mixed}");
 }

@@ -15,6 +15,7 @@ const VERBS: &[&[&str]] = &[
     &["predictor"],
     &["predictor", "list"],
     &["predictor", "show"],
+    &["predictor", "diff"],
     &["predictor", "activate"],
     &["predictor", "rollback"],
     &["devices"],

@@ -29,6 +29,8 @@ fn a_dataset_is_imported_once() {
     assert_eq!(first["workloads"], 2, "{first}");
     assert_eq!(first["solo_latencies"], 4, "{first}");
     assert_eq!(first["pair_samples"], 2, "{first}");
+    assert_eq!((&first["launches"], &first["operators"], &first["iterations"]), (&json!(24), &json!(6), &json!(1)), "{first}");
+    assert!(first["duration_us"].as_f64().unwrap() > 0.0, "{first}");
     assert_eq!(first["already_imported"], false, "{first}");
     assert!(first["metrics_used"].as_array().unwrap().contains(&json!("dram_read_bytes")), "{first}");
 
@@ -137,6 +139,42 @@ fn an_ncu_report_leads_to_a_prediction_on_a_built_in_device() {
     assert_eq!(answer["tenants"][0]["workload"], "a@home/b1", "{answer}");
     assert_eq!(answer["tenants"][0]["solo_latency_us"], 40.0, "{answer}");
     assert_eq!(answer["confidence_class"], "CONFIDENCE_CLASS_PRIOR_ONLY", "{answer}");
+}
+
+#[test]
+fn a_measured_latency_stays_until_another_is_measured() {
+    let home = Home::empty();
+    let file = home.path("report.csv");
+    fs::write(&file, NCU).unwrap();
+    let report = ["import", "ncu", file.to_str().unwrap(), "--device", "nvidia-t4", "--workload", "w", "--sm-share", "1"];
+    let import = |latency: &[&str]| home.json(&[&report[..], latency].concat());
+    let latency = || home.json(&["workloads", "show", "w", "--device", "nvidia-t4"])["solo_latencies"][0].clone();
+    import(&[]);
+    assert_eq!((&latency()["latency_us"], &latency()["from_kernels"]), (&json!(25.0), &json!(true)));
+    import(&["--latency-us", "5000"]);
+    assert_eq!((&latency()["latency_us"], &latency()["from_kernels"]), (&json!(5000.0), &json!(false)));
+    // The same report as at first says nothing of the latency.
+    assert_eq!(import(&[])["already_imported"], false);
+    assert_eq!(latency()["latency_us"], 5000.0);
+    import(&["--latency-us", "9000"]);
+    assert_eq!(latency()["latency_us"], 9000.0);
+    for already in [false, true] {
+        assert_eq!(import(&["--latency-us", "5000"])["already_imported"], already);
+        assert_eq!(latency()["latency_us"], 5000.0);
+    }
+}
+
+#[test]
+fn a_device_keeps_its_number_of_sms() {
+    let home = Home::empty();
+    let dir = dataset(&home, 2, 1);
+    home.json(&["import", "dataset", &dir]);
+    let manifest = home.path("set").join("dataset.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"sm_count\":100", "\"sm_count\":60")).unwrap();
+    let said = home.error(1, &["import", "dataset", &dir]);
+    assert!(said.contains("sm_count") && said.contains("60") && said.contains("100"), "{said}");
+    assert_eq!(home.json(&["devices", "show", "lab-gpu"])["sm_count"], 100);
 }
 
 #[test]

@@ -80,19 +80,21 @@ fn all_files_come_together() {
 }
 
 #[test]
-fn a_workload_without_solo_latency_gets_the_sum_of_its_kernels() {
+fn a_workload_without_solo_latency_is_left_to_the_catalog() {
     let folder = Folder::new();
     let set = folder.read().unwrap();
-    let from_kernels: Vec<_> = set.batch.solo_latencies.iter().filter(|solo| solo.from_kernels).collect();
-    assert_eq!((from_kernels.len(), from_kernels[0].workload.as_ref(), from_kernels[0].latency_us), (1, "other/b1", 1.0));
+    assert!(set.batch.solo_latencies.iter().all(|solo| !solo.from_kernels));
+    let report = &set.report;
+    assert_eq!((report.solo_latencies, report.solo_latencies_from_kernels, set.batch.solo_latencies.len()), (2, 1, 2));
+    assert_eq!((report.launches, report.operators, report.iterations, report.duration_us), (4, 2, 1, 4.5));
     assert!(set.report.warnings.iter().any(|warning| warning.contains("remark")), "{:?}", set.report.warnings);
     assert!(set.report.warnings.iter().any(|warning| warning.contains("no signature")));
     for name in ["solo.csv", "pair.csv", "trace.csv"] {
         fs::remove_file(folder.0.path().join(name)).unwrap();
     }
     let set = folder.read().unwrap();
-    let net = set.batch.solo_latencies.iter().find(|solo| solo.workload.as_ref() == "net/b8").unwrap();
-    assert!(net.from_kernels && (net.latency_us - 3.5).abs() < 1e-12);
+    assert!(set.batch.solo_latencies.is_empty());
+    assert!(set.report.warnings.iter().any(|warning| warning.starts_with("2 workloads and shares")), "{:?}", set.report.warnings);
     assert!(set.report.warnings.iter().any(|warning| warning.contains("no pair.csv")));
 }
 
@@ -149,6 +151,9 @@ fn the_manifest_is_checked_by_key() {
         ("sim-small", "Sim Small", "device_id"),
         ("\"sm_count\": 10", "\"sm_count\": 0", "sm_count"),
         ("\"sm_count\": 10,", "", "sm_count"),
+        ("\"sm_count\": 10,", "\"sm_count\": 10, \"compute_capability\": \"seven\",", "compute_capability"),
+        ("\"sm_count\": 10,", "\"sm_count\": 10, \"compute_capability\": \"7.00000000000000000\",", "compute_capability"),
+        ("own runs", &"x".repeat(1025), "dram_bytes_per_s.source"),
         ("SM_PARTITION", "SLICED", "sharing_mode"),
         ("simulated", "guessed", "provenance"),
         ("raw_sums", "sums", "signature_basis"),

@@ -64,7 +64,8 @@ fn a_metrics_run_with_output_around_and_among_the_rows() {
     assert_eq!((first.grid.as_ref(), first.launches), ("(40, 2, 1)", 2.0));
     assert!(close(first.duration_us, 13.0) && first.clocks_locked);
     assert!(close(counter(&batch, 0, "dram_pct").unwrap(), 25.5));
-    assert!(batch.solo_latencies[0].from_kernels && close(batch.solo_latencies[0].latency_us, 46.0));
+    assert!(batch.solo_latencies.is_empty(), "what was measured before stays");
+    assert!(report.warnings.iter().any(|warning| warning.contains("their sum stands")), "{:?}", report.warnings);
     assert!(report.warnings.iter().any(|warning| warning.contains("line 6")), "{:?}", report.warnings);
     assert!(report.metrics_missing.contains(&"lts__t_sectors_op_read.sum".to_owned()));
     assert!(!report.metrics_missing.contains(&"dram__bytes_read.sum".to_owned()), "dram_pct stands for it");
@@ -113,6 +114,17 @@ fn an_old_header_without_grid_and_a_summary_without_durations() {
     assert_eq!((report.launches, report.operators), (6, 1));
     assert!(close(batch.signatures[0].duration_us, 100.0), "bytes by bytes per second");
     assert!(report.warnings.iter().any(|warning| warning.contains("bytes per second")));
+}
+
+#[test]
+fn an_absurd_number_of_invocations_is_refused() {
+    let text = text("summary.csv");
+    for count in ["18446744073709551615", "1000000000000001"] {
+        let (line, message) = refusal(text.replace("\"6\"", &format!("\"{count}\"")).as_bytes());
+        assert!(line == Some(2) && message.contains("Invocations") && message.contains(count), "{message}");
+    }
+    let (batch, _) = read_bytes(text.replace("\"6\"", "\"1000000000000000\"").as_bytes()).unwrap();
+    assert!(close(batch.signatures[0].launches, 1e15));
 }
 
 #[test]

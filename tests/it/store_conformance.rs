@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use pairsight::{
-    domain::{CeilingBasis, DeviceId, ImportBatch, SharingMode, SmShare},
+    domain::{CeilingBasis, DeviceId, ImportBatch, SharingMode, SmShare, SoloLatency},
     interference::WorkloadProfile,
     store::{Catalog, CatalogHandle, PlacedSignature, SignatureCursor, Store, StoreError},
 };
@@ -42,6 +42,9 @@ conformance! {
     a_reload_takes_over_what_has_not_changed,
     a_new_ceiling_reloads_the_workloads,
     a_weaker_ceiling_changes_nothing,
+    a_newer_ceiling_of_the_same_basis_counts,
+    another_number_of_sms_is_refused,
+    a_sum_of_kernels_does_not_replace_a_measured_latency,
     a_large_batch_is_stored_whole,
     a_batch_that_fails_leaves_nothing,
     an_import_given_up_leaves_nothing,
@@ -274,6 +277,46 @@ async fn a_weaker_ceiling_changes_nothing(backend: Arc<Backend>) {
     let after = store.load_catalog(Some(&before)).await.unwrap();
     assert_eq!(*after.devices[&device_id()], device());
     assert!(Arc::ptr_eq(profile(&before, "w"), profile(&after, "w")));
+}
+
+async fn a_newer_ceiling_of_the_same_basis_counts(backend: Arc<Backend>) {
+    let store = backend.open().await;
+    let mut corrected = batch(&["w"], &[1.0], 1);
+    for (i, value) in [1.0e12, 1.3e12].into_iter().enumerate() {
+        corrected.device.dram_bytes_per_s = Some(ceiling(value, CeilingBasis::Measured));
+        // Not said.
+        corrected.device.partition_step = if i == 0 { 2 } else { 1 };
+        store.import(&format!("r{i}"), &corrected).await.unwrap();
+    }
+    let stored = Arc::clone(&load(&store).await.devices[&device_id()]);
+    assert_eq!((&stored.dram_bytes_per_s, stored.partition_step), (&corrected.device.dram_bytes_per_s, 2));
+}
+
+async fn another_number_of_sms_is_refused(backend: Arc<Backend>) {
+    let store = backend.open().await;
+    store.import("r1", &batch(&["w"], &[1.0], 1)).await.unwrap();
+    let mut other = batch(&["v"], &[1.0], 1);
+    other.device.sm_count = 60;
+    let error = store.import("r2", &other).await.unwrap_err();
+    assert!(matches!(error, StoreError::DeviceDiffers(_)), "{error}");
+    assert!(error.to_string().contains("60") && error.to_string().contains("100"), "{error}");
+    let catalog = load(&store).await;
+    assert_eq!((catalog.version, catalog.devices[&device_id()].sm_count), (1, 100));
+    assert!(!catalog.workloads[&device_id()].contains_key("v"));
+}
+
+async fn a_sum_of_kernels_does_not_replace_a_measured_latency(backend: Arc<Backend>) {
+    let store = backend.open().await;
+    let mut measured = batch(&["w"], &[1.0], 1);
+    measured.solo_latencies = vec![solo("w", 1.0, 5.0)];
+    store.import("r1", &measured).await.unwrap();
+    let mut summed = batch(&["w", "v"], &[1.0], 2);
+    summed.solo_latencies = vec![SoloLatency { from_kernels: true, ..solo("w", 1.0, 9.0) }];
+    let receipt = store.import("r2", &summed).await.unwrap();
+    assert_eq!((receipt.solo_latencies, receipt.workloads), (0, 2));
+    let catalog = load(&store).await;
+    assert_eq!(profile(&catalog, "w").solo, [solo("w", 1.0, 5.0)]);
+    assert!(profile(&catalog, "v").solo[0].from_kernels);
 }
 
 async fn a_large_batch_is_stored_whole(backend: Arc<Backend>) {

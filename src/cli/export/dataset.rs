@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    bundled,
     cli::{
         context::Context,
         failure::{Advice, Misuse},
@@ -21,7 +22,7 @@ use crate::{
         share_arg::parse_mode,
         table::printable,
     },
-    domain::{Ceiling, CeilingBasis, Device, PairSample, Provenance, SharingMode, Signature, SoloLatency, TraceEntry},
+    domain::{Ceiling, CeilingBasis, Device, DeviceId, PairSample, Provenance, SharingMode, Signature, SoloLatency, TraceEntry},
     store::{Catalog, SignatureCursor, Store},
 };
 
@@ -33,6 +34,7 @@ Writes dataset.json, signature.csv, solo.csv, pair.csv and, where there are trac
 provenance: where the store holds several, say which with --sharing-mode and --provenance.
 
 Examples:
+  pairsight export dataset ./copy
   pairsight export dataset ./copy --device sim-qv100-eighth
   pairsight export dataset ./mine --device nvidia-h200 --sharing-mode MPS_LIMIT --provenance measured";
 
@@ -43,9 +45,9 @@ pub(super) struct DatasetArgs {
     /// Folder to write; created, or empty.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The device.
+    /// The device [default: the only one with workloads, the bundled one aside].
     #[arg(long, value_name = "ID")]
-    device: String,
+    device: Option<String>,
     /// Mode of the co-runs [default: the only one there is].
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     sharing_mode: Option<SharingMode>,
@@ -76,7 +78,7 @@ pub(super) async fn run(args: DatasetArgs, context: &Context) -> anyhow::Result<
     tokio::task::block_in_place(|| write(&args.dir, &content))?;
     let answer = json!({
         "dir": args.dir.display().to_string(),
-        "device": args.device,
+        "device": content.device.device_id,
         "signatures": content.signatures.len(),
         "solo_latencies": content.solo.len(),
         "pair_samples": content.pairs.len(),
@@ -89,7 +91,7 @@ pub(super) async fn run(args: DatasetArgs, context: &Context) -> anyhow::Result<
             content.solo.len(),
             content.pairs.len(),
             content.trace.len(),
-            args.device,
+            content.device.device_id,
             printable(args.dir.display().to_string())
         )
     })
@@ -97,7 +99,10 @@ pub(super) async fn run(args: DatasetArgs, context: &Context) -> anyhow::Result<
 
 async fn gather(args: &DatasetArgs, store: &dyn Store) -> anyhow::Result<Content> {
     let catalog = store.load_catalog(None).await?;
-    let device = device(&catalog, &args.device)?;
+    let device = match &args.device {
+        Some(id) => device(&catalog, id)?,
+        None => only_device(&catalog)?,
+    };
     let (sharing_mode, pairs) = pairs(args, &device, store).await?;
     let (mut signatures, mut solo, mut trace) = (vec![], vec![], vec![]);
     for profile in catalog.workloads.get(&device.device_id).into_iter().flat_map(|workloads| workloads.values()) {
@@ -108,7 +113,7 @@ async fn gather(args: &DatasetArgs, store: &dyn Store) -> anyhow::Result<Content
     }
     if signatures.is_empty() {
         let hint = "a dataset needs at least one; `pairsight workloads list` shows what there is";
-        return Err(Advice::new(format!("device {} has no signature", args.device), hint).into());
+        return Err(Advice::new(format!("device {} has no signature", device.device_id), hint).into());
     }
     let mut content = Content { device, sharing_mode, provenance: Provenance::Measured, signatures, solo, pairs, trace };
     content.keep_one_provenance(args.provenance)?;
@@ -117,9 +122,25 @@ async fn gather(args: &DatasetArgs, store: &dyn Store) -> anyhow::Result<Content
 
 fn device(catalog: &Catalog, id: &str) -> anyhow::Result<Arc<Device>> {
     catalog.devices.values().find(|device| device.device_id.as_str() == id).cloned().ok_or_else(|| {
-        let hint = did_you_mean(id, catalog.devices.keys().map(crate::domain::DeviceId::as_str), "pairsight devices list");
+        let hint = did_you_mean(id, catalog.devices.keys().map(DeviceId::as_str), "pairsight devices list");
         Advice::new(format!("device {id:?} is not in the catalog"), hint).into()
     })
+}
+
+/// The device that is meant when none is named: the only one with workloads; the bundled one only where there is no other.
+fn only_device(catalog: &Catalog) -> anyhow::Result<Arc<Device>> {
+    let bundled = bundled::predictor()?.artefact.map(|artefact| artefact.device);
+    let filled = |id: &DeviceId| catalog.workloads.get(id).is_some_and(|workloads| !workloads.is_empty());
+    let (bundled, own): (Vec<_>, Vec<_>) =
+        catalog.devices.values().filter(|device| filled(&device.device_id)).partition(|d| bundled.as_ref() == Some(&d.device_id));
+    match (own.as_slice(), bundled.as_slice()) {
+        ([only], _) | ([], [only]) => Ok(Arc::clone(only)),
+        ([], _) => Err(Misuse("no device has workloads: import some first".to_owned()).into()),
+        (several, _) => {
+            let names: Vec<_> = several.iter().map(|device| device.device_id.to_string()).collect();
+            Err(Misuse(format!("there are workloads of {}: choose with --device", names.join(" and "))).into())
+        }
+    }
 }
 
 /// The co-runs of the mode asked for, or of the only one that has any.

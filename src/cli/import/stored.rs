@@ -8,7 +8,7 @@ use super::ImportOptions;
 use crate::{
     cli::{context::Context, table::printable},
     domain::{ImportBatch, ImportReceipt, Invalid},
-    store::{Store, StoreError},
+    store::{Catalog, Store, StoreError},
 };
 
 /// Longest name of an import, bytes.
@@ -36,33 +36,39 @@ pub(super) async fn store(batch: &ImportBatch, options: &ImportOptions, context:
         return Ok(Stored { device, request_id, receipt: None });
     }
     let store = context.store().await?;
-    let mut imported = store.import(&request_id, batch).await;
-    if let (Ok(ImportReceipt { already_imported: true, .. }), None) = (&imported, &options.request_id) {
-        imported = match again_after_deletion(store.as_ref(), &mut request_id, batch).await {
-            Ok(None) => imported,
-            Ok(Some(receipt)) => Ok(receipt),
-            Err(error) => Err(error),
-        };
-    }
+    let imported = if options.request_id.is_some() {
+        store.import(&request_id, batch).await
+    } else {
+        until_there(store.as_ref(), &mut request_id, batch).await
+    };
     store.close().await;
     Ok(Stored { device, request_id, receipt: Some(imported?) })
 }
 
-/// Content that was imported before and is no longer all there is stored again: only the person who deleted it can ask for that.
-async fn again_after_deletion(
-    store: &dyn Store,
-    request_id: &mut String,
-    batch: &ImportBatch,
-) -> Result<Option<ImportReceipt>, StoreError> {
+/// Imports `batch`. Content that was imported before, but was deleted or replaced since, is stored again: only the person who
+/// did that can ask for it. Each time it goes by another name, made from the receipt of the time before.
+async fn until_there(store: &dyn Store, request_id: &mut String, batch: &ImportBatch) -> Result<ImportReceipt, StoreError> {
+    let content = request_id.clone();
+    let mut receipt = store.import(request_id, batch).await?;
+    if !receipt.already_imported {
+        return Ok(receipt);
+    }
     let catalog = store.load_catalog(None).await?;
+    while receipt.already_imported && !is_there(&catalog, batch, receipt.catalog_version) {
+        *request_id = format!("{content}.{}", receipt.catalog_version);
+        receipt = store.import(request_id, batch).await?;
+    }
+    Ok(receipt)
+}
+
+/// Every workload of `batch` is as the import at `version` left it.
+fn is_there(catalog: &Catalog, batch: &ImportBatch, version: i64) -> bool {
     let there = catalog.workloads.get(&batch.device.device_id);
     let signed = batch.signatures.iter().map(|signature| signature.workload.as_ref());
-    let wanted: BTreeSet<&str> = signed.chain(batch.solo_latencies.iter().map(|solo| solo.workload.as_ref())).collect();
-    if wanted.iter().all(|workload| there.is_some_and(|there| there.contains_key(*workload))) {
-        return Ok(None);
-    }
-    *request_id = format!("{request_id}.{}", catalog.version);
-    store.import(request_id, batch).await.map(Some)
+    let timed = batch.solo_latencies.iter().map(|solo| solo.workload.as_ref());
+    let wanted: BTreeSet<&str> = signed.chain(timed).collect();
+    let stored = |workload: &str| there.and_then(|there| there.get(workload));
+    wanted.iter().all(|workload| stored(workload).is_some_and(|profile| profile.catalog_version <= version))
 }
 
 impl Stored {

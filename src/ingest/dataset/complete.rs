@@ -1,14 +1,14 @@
 //! What holds across the files of a dataset: missing solo latencies, parts that do not meet, the report.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeSet, HashSet},
     path::Path,
     sync::Arc,
 };
 
 use super::{Content, Dataset, DatasetReport, manifest::Manifest, table::name_of};
 use crate::{
-    domain::{ImportBatch, Signature, SmShare, SoloLatency},
+    domain::{ImportBatch, Signature, SmShare},
     ingest::{IngestError, Place, ncu::metrics::WANTED},
 };
 
@@ -23,20 +23,23 @@ pub(super) fn share_key(share: SmShare) -> ShareKey {
 
 /// The dataset from its parts.
 pub(super) fn dataset(dir: &Path, manifest: Manifest, mut content: Content) -> Result<Dataset, IngestError> {
-    let measured = content.solo.len() as u64;
-    let from_kernels = solo_from_kernels(&content);
-    warn(&mut content, from_kernels.len());
+    let from_kernels = without_solo(&content);
+    warn(&mut content, from_kernels);
     let report = DatasetReport {
+        launches: launches(&content.signatures),
+        operators: operators(&content.signatures),
+        // A dataset tells what one iteration launches.
+        iterations: 1,
+        duration_us: content.signatures.iter().map(|signature| signature.launches * signature.duration_us).sum(),
         signatures: content.signatures.len() as u64,
         workloads: workloads(&content),
-        solo_latencies: measured,
-        solo_latencies_from_kernels: from_kernels.len() as u64,
+        solo_latencies: content.solo.len() as u64,
+        solo_latencies_from_kernels: from_kernels as u64,
         pair_samples: content.pairs.len() as u64,
         trace_entries: content.trace.len() as u64,
         warnings: content.warnings,
         ..counters(&content.signatures)
     };
-    content.solo.extend(from_kernels);
     let batch = ImportBatch {
         device: manifest.device,
         signatures: content.signatures,
@@ -57,29 +60,13 @@ pub(super) fn dataset(dir: &Path, manifest: Manifest, mut content: Content) -> R
     })
 }
 
-/// The sum of the kernels for each workload and share that has signatures and no solo latency.
-fn solo_from_kernels(content: &Content) -> Vec<SoloLatency> {
+/// How many workloads and shares have signatures and no solo latency. The catalog adds up their kernels where it has none either.
+fn without_solo(content: &Content) -> usize {
     let known: HashSet<(&str, ShareKey)> =
         content.solo.iter().map(|solo| (solo.workload.as_ref(), share_key(solo.sm_share))).collect();
-    let mut sums: BTreeMap<(Arc<str>, ShareKey), SoloLatency> = BTreeMap::new();
-    for signature in &content.signatures {
-        let share = share_key(signature.sm_share);
-        if known.contains(&(signature.workload.as_ref(), share)) {
-            continue;
-        }
-        let sum = sums.entry((signature.workload.clone(), share)).or_insert_with(|| SoloLatency {
-            workload: signature.workload.clone(),
-            sm_share: signature.sm_share,
-            latency_us: 0.0,
-            stdev_us: None,
-            samples: None,
-            provenance: signature.provenance,
-            from_kernels: true,
-        });
-        sum.latency_us += signature.launches * signature.duration_us;
-        sum.provenance = sum.provenance.max(signature.provenance);
-    }
-    sums.into_values().collect()
+    let signed: HashSet<(&str, ShareKey)> =
+        content.signatures.iter().map(|signature| (signature.workload.as_ref(), share_key(signature.sm_share))).collect();
+    signed.difference(&known).count()
 }
 
 fn warn(content: &mut Content, from_kernels: usize) {
@@ -106,6 +93,22 @@ fn warn(content: &mut Content, from_kernels: usize) {
         warnings.push(format!("{} workloads have a trace but no signature", traced.len()));
     }
     content.warnings.extend(warnings);
+}
+
+/// Launches of one iteration of every workload at every share. Rounded at the end: each row has a mean.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative, and the cast stops at the largest count"
+)]
+fn launches(signatures: &[Signature]) -> u64 {
+    signatures.iter().map(|signature| signature.launches).sum::<f64>().round() as u64
+}
+
+/// Distinct operators, as a kernel with its grid and block, of each workload.
+fn operators(signatures: &[Signature]) -> u64 {
+    let variants = signatures.iter().map(|s| [&s.workload, &s.operator, &s.grid, &s.block]);
+    variants.collect::<HashSet<_>>().len() as u64
 }
 
 fn workloads(content: &Content) -> u64 {

@@ -80,7 +80,7 @@ impl Keys<'_> {
         let device_id = DeviceId::new("device_id", self.required("device_id")?)?;
         let sm_count = self.count("sm_count")?.ok_or_else(|| missing("sm_count"))?;
         let sm_count = u32::try_from(sm_count).unwrap_or(u32::MAX);
-        let compute_capability = self.text("compute_capability")?.map(str::to_owned);
+        let compute_capability = self.text("compute_capability")?.filter(|text| !text.is_empty()).map(str::to_owned);
         let mut device = match devices.get(&device_id) {
             Some(known) => agreeing(known, sm_count, compute_capability.as_deref(), warnings)?,
             None => Device {
@@ -166,6 +166,7 @@ fn agreeing(known: &Device, sm_count: u32, capability: Option<&str>, warnings: &
     if let (Some(ours), Some(theirs)) = (known.compute_capability.as_deref(), capability)
         && ours != theirs
     {
+        let theirs = quoted(theirs);
         warnings.push(format!("dataset.json says compute capability {theirs}, but {} has {ours}", known.device_id));
     }
     Ok(known.clone())

@@ -44,15 +44,23 @@ pub struct Dataset {
 }
 
 /// What was read of a dataset and what is missing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DatasetReport {
+    /// Launches of one iteration of every workload at every share.
+    pub launches: u64,
+    /// Distinct operators of all workloads: workload, kernel name, grid, block.
+    pub operators: u64,
+    /// Iterations that these are of: 1.
+    pub iterations: u64,
+    /// Their time in kernels, microseconds.
+    pub duration_us: f64,
     /// Rows of `signature.csv`.
     pub signatures: u64,
     /// Workloads with a signature, a solo latency or both.
     pub workloads: u64,
     /// Rows of `solo.csv`.
     pub solo_latencies: u64,
-    /// Workloads and shares whose solo latency is the sum of their kernels.
+    /// Workloads and shares with signatures and without a row there: where nothing was measured, the sum of their kernels stands.
     pub solo_latencies_from_kernels: u64,
     /// Rows of `pair.csv` with at least one side timed.
     pub pair_samples: u64,

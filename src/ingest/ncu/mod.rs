@@ -34,7 +34,7 @@ pub struct NcuOptions {
     pub sm_share: SmShare,
     /// Iterations of the workload in the report; `None` takes the report for one.
     pub iterations: Option<u64>,
-    /// Mean latency of one iteration alone, microseconds; `None` takes the sum of the kernels.
+    /// Mean latency of one iteration alone, microseconds; `None` leaves what is known of it, else the sum of the kernels stands.
     pub latency_us: Option<f64>,
     /// Nothing will be stored: a report without durations is described and not refused.
     pub report_only: bool,
@@ -86,19 +86,22 @@ fn check(options: &NcuOptions) -> Result<u64, Invalid> {
     }
 }
 
+/// Without a latency the batch has none: what was measured before stays, and where nothing was, the catalog adds up the kernels.
 fn batch(signed: Signed, options: &NcuOptions) -> ImportBatch {
-    let kernels_us = signed.signatures.iter().map(|signature| signature.launches * signature.duration_us).sum();
-    let solo = SoloLatency {
+    let solo = options.latency_us.filter(|_| !signed.signatures.is_empty()).map(|latency_us| SoloLatency {
         workload: options.workload.as_str().into(),
         sm_share: options.sm_share,
-        latency_us: options.latency_us.unwrap_or(kernels_us),
+        latency_us,
         stdev_us: None,
         samples: None,
         provenance: Provenance::Imported,
-        from_kernels: options.latency_us.is_none(),
-    };
-    let solo_latencies = if signed.signatures.is_empty() { vec![] } else { vec![solo] };
-    ImportBatch { signatures: signed.signatures, solo_latencies, ..ImportBatch::new(options.device.clone()) }
+        from_kernels: false,
+    });
+    ImportBatch {
+        signatures: signed.signatures,
+        solo_latencies: solo.into_iter().collect(),
+        ..ImportBatch::new(options.device.clone())
+    }
 }
 
 fn no_duration(path: &Path) -> IngestError {

@@ -7,7 +7,7 @@ use super::{
     metrics::{DURATION, METRICS, WANTED},
     notes::Notes,
     signatures::Signed,
-    totals::{Totals, metrics_there},
+    totals::{Totals, metrics_there, saturating_sum},
 };
 
 /// What was understood of a report and what is missing.
@@ -75,7 +75,7 @@ fn warn_of_durations(signed: &Signed, notes: &Notes, options: &NcuOptions, warni
     let latency = if options.latency_us.is_some() {
         "the latency is the one given"
     } else {
-        "their sum stands for the latency; --latency-us X gives a measured one"
+        "their sum stands for the latency where none was measured; --latency-us X gives one"
     };
     warnings.push(format!("ncu takes durations under {clocks} unless told otherwise; {latency}"));
     if signed.derived_durations > 0 {
@@ -97,8 +97,8 @@ fn warn_of_gaps(totals: &Totals, warnings: &mut Vec<String>) {
     let there = metrics_there(&totals.variants);
     for metric in there {
         let name = METRICS[metric].name;
-        let without: u64 =
-            totals.variants.iter().filter(|variant| variant.sum(metric).is_none()).map(|variant| variant.launches).sum();
+        let lacking = totals.variants.iter().filter(|variant| variant.sum(metric).is_none());
+        let without = saturating_sum(lacking.map(|variant| variant.launches));
         let gaps = totals.launches_without(metric);
         if gaps > 0 {
             warnings.push(format!(

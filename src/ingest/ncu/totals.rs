@@ -20,6 +20,9 @@ use crate::{
     },
 };
 
+/// Launches of one operator that a summary may state: a launch takes microseconds, so that this many take decades.
+const MOST_INVOCATIONS: u64 = 1_000_000_000_000_000;
+
 /// A kernel with its grid and block.
 pub(super) struct Variant {
     pub(super) kernel: Arc<str>,
@@ -72,7 +75,7 @@ impl Variant {
         match self.sums.iter_mut().find(|sum| sum.metric == reading.metric) {
             Some(sum) => {
                 sum.total += amount;
-                sum.count += times;
+                sum.count = sum.count.saturating_add(times);
             }
             None => self.sums.push(Sum { metric: reading.metric, total: amount, count: times }),
         }
@@ -104,6 +107,10 @@ impl Totals {
             }
             Metrics::Summary { name, unit, average, invocations } => {
                 let times = number(row, "Invocations", field(Some(*invocations)))?;
+                if times > MOST_INVOCATIONS {
+                    let problem = format_args!("{times} is more than any run launches");
+                    return Err(IngestError::invalid(row.place().field("Invocations"), problem));
+                }
                 let cells = (field(Some(*name)), field(*unit), field(Some(*average)));
                 self.read_summary(row, run, times, variant, cells)
             }
@@ -112,7 +119,7 @@ impl Totals {
 
     /// Launches in the whole report.
     pub(super) fn launch_count(&self) -> u64 {
-        self.variants.iter().map(|variant| variant.launches).sum()
+        saturating_sum(self.variants.iter().map(|variant| variant.launches))
     }
 
     /// Processes in the whole report.
@@ -124,7 +131,7 @@ impl Totals {
     /// Launches that have no value of `metric`, among the variants with a value in some launch.
     pub(super) fn launches_without(&self, metric: usize) -> u64 {
         let lacking = self.variants.iter().filter_map(|variant| Some(variant.launches.saturating_sub(variant.sum(metric)?.1)));
-        lacking.sum()
+        saturating_sum(lacking)
     }
 
     fn variant(&mut self, row: &Row, kernel: &str, grid: &str, block: &str) -> Result<usize, IngestError> {
@@ -163,7 +170,7 @@ impl Totals {
             _ => self.last = Some((run, launch, variant)),
         }
         if self.launches.entry(run).or_default().insert(launch) {
-            self.variants[variant].launches += 1;
+            self.variants[variant].launches = self.variants[variant].launches.saturating_add(1);
         }
         Ok(launch)
     }
@@ -180,8 +187,8 @@ impl Totals {
     fn read_summary(&mut self, row: &Row, run: Run, times: u64, variant: usize, cells: Cells) -> Result<(), IngestError> {
         let launches = self.summarised.entry((run, variant)).or_default();
         let more = times.saturating_sub(*launches);
-        *launches += more;
-        self.variants[variant].launches += more;
+        *launches = launches.saturating_add(more);
+        self.variants[variant].launches = self.variants[variant].launches.saturating_add(more);
         let Some(reading) = self.reading(row, cells)? else { return Ok(()) };
         if times > 0 && self.summary_read.insert((run, variant, reading.metric)) {
             self.variants[variant].add(&reading, times);
@@ -209,6 +216,11 @@ fn number(row: &Row, column: &str, cell: &str) -> Result<u64, IngestError> {
     digits
         .parse()
         .map_err(|_| IngestError::invalid(row.place().field(column), format_args!("{} is not a whole number", quoted(cell))))
+}
+
+/// A sum that stops at the largest count.
+pub(super) fn saturating_sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
 /// The metrics that some variant has, in the order of the table.

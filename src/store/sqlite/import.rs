@@ -83,7 +83,10 @@ async fn merge_device(connection: &mut SqliteConnection, device: &Device, versio
     let id = device.device_id.as_str();
     let known: Option<String> = sqlx::query_scalar(sql::DEVICE).bind(id).fetch_optional(&mut *connection).await?;
     let known = known.as_deref().map(rows::device).transpose()?;
-    let merged = known.as_ref().map_or_else(|| device.clone(), |known| device.merged_with(known));
+    let merged = match &known {
+        Some(known) => device.merged_with(known).map_err(StoreError::DeviceDiffers)?,
+        None => device.clone(),
+    };
     if known.as_ref() != Some(&merged) {
         let spec = rows::device_json(&merged)?;
         sqlx::query(sql::KEEP_DEVICE).bind(id).bind(spec).bind(version).execute(&mut *connection).await?;
