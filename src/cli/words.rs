@@ -72,8 +72,8 @@ pub(super) fn channel(channel: Channel) -> &'static str {
 pub(super) fn confidence(class: ConfidenceClass) -> &'static str {
     match class {
         ConfidenceClass::Unspecified => "not said",
-        ConfidenceClass::Calibrated => "good: near the co-runs that the predictor was fitted on (CALIBRATED)",
-        ConfidenceClass::Extrapolating => "fair: a fitted predictor, used away from its data (EXTRAPOLATING)",
+        ConfidenceClass::Calibrated => "as sure as the bound: near the co-runs that the predictor was fitted on (CALIBRATED)",
+        ConfidenceClass::Extrapolating => "less than the bound says: a fitted predictor, used away from its data (EXTRAPOLATING)",
         ConfidenceClass::PriorOnly => "rough: first principles, no co-run on this device was fitted (PRIOR_ONLY)",
     }
 }

@@ -34,6 +34,8 @@ use super::{
 const MAX_DECODING_BYTES: usize = 4 << 20;
 /// Quiet time after which the other end is asked whether it is still there, and how long it may take to answer.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
+/// Time that calls get to end on a connection that has reached its age: a long batch or import began in good faith.
+const AGE_GRACE: Duration = Duration::from_mins(5);
 /// Longest TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -91,7 +93,7 @@ pub(super) async fn serve(
         .http2_keepalive_interval(Some(KEEPALIVE.0))
         .http2_keepalive_timeout(Some(KEEPALIVE.1))
         .max_connection_age(server.max_connection_age)
-        .max_connection_age_grace(server.drain_timeout)
+        .max_connection_age_grace(AGE_GRACE.max(server.drain_timeout))
         // Above the limit of calls, so that a call too many is answered and does not wait at the client; bounded all the same.
         .max_concurrent_streams(streams.saturating_mul(2))
         .layer(ObserveLayer)

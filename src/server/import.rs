@@ -1,12 +1,14 @@
 //! `ImportSignatures`: the messages of a stream gathered into one batch, checked, and stored as a whole.
 
 use prost::Message;
+use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, task::spawn_blocking};
+use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use crate::{
     domain::{Device, DeviceId, ImportBatch, ImportReceipt, Invalid},
     proto::{ImportSignaturesRequest, ImportSignaturesResponse},
-    store::Catalog,
+    store::{Catalog, Store},
 };
 
 use super::{
@@ -24,6 +26,8 @@ struct Import {
     batch: ImportBatch,
     validate_only: bool,
     bytes: u64,
+    /// Its place among the imports at once, for as long as it is in memory.
+    _place: OwnedSemaphorePermit,
 }
 
 /// Receives an import, stores it and answers it. Whatever goes wrong on the way, nothing has been stored.
@@ -31,8 +35,9 @@ pub(super) async fn receive(
     shared: &Shared,
     mut messages: Streaming<ImportSignaturesRequest>,
 ) -> Result<ImportSignaturesResponse, Status> {
+    let place = shared.admit_import()?;
     let first = next(shared, &mut messages).await?.unwrap_or_default();
-    let mut import = Import::begin(&shared.view()?.catalog, &first)?;
+    let mut import = Import::begin(&shared.view()?.catalog, &first, place)?;
     import.take(first, shared.max_import_bytes)?;
     while let Some(message) = next(shared, &mut messages).await? {
         import.take(message, shared.max_import_bytes)?;
@@ -44,18 +49,18 @@ async fn next(
     shared: &Shared,
     messages: &mut Streaming<ImportSignaturesRequest>,
 ) -> Result<Option<ImportSignaturesRequest>, Status> {
-    match tokio::time::timeout(shared.message_timeout, messages.message()).await {
+    match tokio::time::timeout(shared.request_timeout, messages.message()).await {
         Ok(message) => message,
         Err(_) => Err(ServiceError::DeadlineExceeded.into()),
     }
 }
 
 impl Import {
-    fn begin(catalog: &Catalog, first: &ImportSignaturesRequest) -> Result<Self, ServiceError> {
+    fn begin(catalog: &Catalog, first: &ImportSignaturesRequest, place: OwnedSemaphorePermit) -> Result<Self, ServiceError> {
         Invalid::text("request_id", &first.request_id, MAX_REQUEST_ID_BYTES)?;
         let device = device(catalog, first)?;
         let batch = ImportBatch::new(device);
-        Ok(Self { request_id: first.request_id.clone(), batch, validate_only: false, bytes: 0 })
+        Ok(Self { request_id: first.request_id.clone(), batch, validate_only: false, bytes: 0, _place: place })
     }
 
     /// Takes over what a message brings. Places in error paths count over all messages.
@@ -80,14 +85,27 @@ impl Import {
         if said.is_empty() || said == first { Ok(()) } else { Err(Invalid::new(field, "differs from the first message's")) }
     }
 
+    /// Checks and stores it, off the tasks that serve calls: to check, hash and sort out a large one takes seconds of a core.
     async fn finish(self, shared: &Shared) -> Result<ImportSignaturesResponse, ServiceError> {
+        let (store, runtime, validate_only) = (shared.store.clone(), Handle::current(), self.validate_only);
+        // A client that goes away takes its import with it, as long as nothing has been stored.
+        let gone = CancellationToken::new();
+        let _tell = gone.clone().drop_guard();
+        let storing = spawn_blocking(move || runtime.block_on(gone.run_until_cancelled(self.store(store.as_ref()))));
+        let stored = storing.await.map_err(|error| ServiceError::Internal(error.to_string()))?;
+        let receipt = stored.unwrap_or(Err(ServiceError::ShuttingDown))?;
+        if !validate_only {
+            shared.snapshots.refresh().await;
+        }
+        Ok(receipt_to_wire(&receipt))
+    }
+
+    async fn store(self, store: &dyn Store) -> Result<ImportReceipt, ServiceError> {
         self.batch.validate()?;
         if self.validate_only {
-            return Ok(receipt_to_wire(&self.batch.receipt()));
+            return Ok(self.batch.receipt());
         }
-        let receipt = shared.store.import(&self.request_id, &self.batch).await?;
-        shared.snapshots.refresh().await;
-        Ok(receipt_to_wire(&receipt))
+        Ok(store.import(&self.request_id, &self.batch).await?)
     }
 }
 

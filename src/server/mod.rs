@@ -1,6 +1,7 @@
 //! The daemon: gRPC services over the snapshot, an admin port for probes and metrics, and their wiring.
 
 mod admin;
+mod batch;
 mod catalog;
 mod connection;
 mod devices;

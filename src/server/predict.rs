@@ -10,6 +10,7 @@ use crate::{
 };
 
 use super::{
+    batch::Placements,
     devices,
     error::{Resource, ServiceError},
     wire::{Answer, Pair, Source, TenantAnswer, TenantRequest, put_on_share},
@@ -27,6 +28,18 @@ pub fn predict_pair(
     default_view: proto::PredictPairView,
     stale: bool,
 ) -> Result<proto::PredictPairResponse, ServiceError> {
+    predict_placed(catalog, generic, request, default_view, stale, &Placements::forgetful())
+}
+
+/// The same, for one of many requests on `catalog`, which share their `placements`.
+pub(super) fn predict_placed(
+    catalog: &Catalog,
+    generic: &Predictor,
+    request: &proto::PredictPairRequest,
+    default_view: proto::PredictPairView,
+    stale: bool,
+    placements: &Placements,
+) -> Result<proto::PredictPairResponse, ServiceError> {
     let mut pair = Pair::read(request, default_view)?;
     if let (Some(mode), Some(total)) = (pair.sharing_mode, pair.stated_total()) {
         check_total(mode, total)?;
@@ -36,16 +49,17 @@ pub fn predict_pair(
     let shares = shares(&mut pair, device)?;
     check_total(mode, shares[0].get() + shares[1].get())?;
     let profiles = profiles(catalog, &pair, request.profile_if_missing)?;
-    let tenants = [0, 1].map(|i| place(device, &pair.tenants[i], profiles[i], shares[i]));
+    let tenants = [0, 1].map(|i| place(device, &pair.tenants[i], profiles[i], shares[i], placements));
     let tenants = both(tenants).map_err(|error| without_signature(error, request.profile_if_missing))?;
     let predictor = catalog.active.get(&(pair.device.clone(), mode)).map_or(generic, Arc::as_ref);
     let explain = pair.view != proto::PredictPairView::Basic;
-    let prediction = predict(predictor, [&tenants[0], &tenants[1]], explain);
+    let prediction = predict(predictor, [tenants[0].as_ref(), tenants[1].as_ref()], explain);
     check_finite(&prediction, &tenants)?;
     let answer = Answer {
         device,
         sharing_mode: mode,
-        tenants: [0, 1].map(|i| TenantAnswer { workload: pair.tenants[i].workload().unwrap_or_default(), tenant: &tenants[i] }),
+        tenants: [0, 1]
+            .map(|i| TenantAnswer { workload: pair.tenants[i].workload().unwrap_or_default(), tenant: tenants[i].as_ref() }),
         prediction: &prediction,
         more_reasons: more_reasons(device, mode, &pair, shares, stale),
         predictor_version: &predictor.version,
@@ -95,10 +109,18 @@ fn profiles<'c>(
     let profile = |tenant: &TenantRequest<'_>| {
         let Some(name) = tenant.workload() else { return Ok(None) };
         let profile = workloads.and_then(|workloads| workloads.get(name));
-        let error = || without_signature(ServiceError::unknown(Resource::Workload, name), profile_if_missing);
+        let error = || without_signature(no_profile(catalog, &pair.device, name), profile_if_missing);
         profile.map(|profile| Some(profile.as_ref())).ok_or_else(error)
     };
     both([profile(&pair.tenants[0]), profile(&pair.tenants[1])])
+}
+
+/// Why there is no profile: a workload of other devices only lacks its signatures here.
+fn no_profile(catalog: &Catalog, device: &DeviceId, workload: &str) -> ServiceError {
+    if catalog.workloads.values().any(|workloads| workloads.contains_key(workload)) {
+        return ServiceError::SignatureMissing { workload: workload.to_owned(), device: device.to_string() };
+    }
+    ServiceError::unknown(Resource::Workload, workload)
 }
 
 /// Asked to profile what is missing, the answer is that this is not built.
@@ -111,20 +133,23 @@ fn place(
     asked: &TenantRequest<'_>,
     profile: Option<&WorkloadProfile>,
     sm_share: SmShare,
-) -> Result<Tenant, ServiceError> {
+    placements: &Placements,
+) -> Result<Arc<Tenant>, ServiceError> {
+    let (activity, solo) = (asked.activity, asked.solo_latency_us);
     match (&asked.source, profile) {
         (Source::Operators { operators, .. }, _) => {
-            Ok(Tenant::of_operators(device, operators, sm_share, asked.activity, asked.solo_latency_us)?)
+            Ok(Arc::new(Tenant::of_operators(device, operators, sm_share, activity, solo)?))
         }
         (Source::Workload(_), Some(profile)) => {
-            Ok(Tenant::place(device, profile, sm_share, asked.activity, asked.solo_latency_us)?)
+            let place = || Ok(Tenant::place(device, profile, sm_share, activity, solo)?);
+            placements.place((&device.device_id, &profile.workload), sm_share, (activity, solo), place)
         }
         (Source::Workload(name), None) => Err(ServiceError::unknown(Resource::Workload, *name)),
     }
 }
 
 /// Numbers from outside are bounded so that this cannot fail; a fault of ours must not travel as an answer.
-fn check_finite(prediction: &PairPrediction, tenants: &[Tenant; 2]) -> Result<(), ServiceError> {
+fn check_finite(prediction: &PairPrediction, tenants: &[Arc<Tenant>; 2]) -> Result<(), ServiceError> {
     let finite = prediction.tenants.iter().zip(tenants).all(|(prediction, tenant)| {
         let figures = [tenant.solo_latency_us, prediction.slowdown_ratio, prediction.upper_ratio];
         figures.iter().all(|figure| figure.is_finite()) && (tenant.solo_latency_us * prediction.upper_ratio).is_finite()

@@ -1,10 +1,12 @@
 //! `PredictionService`.
 
-use std::{pin::Pin, sync::Arc};
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use futures::{Stream, StreamExt, stream};
 use prost::Message;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::proto::{
@@ -15,18 +17,21 @@ use crate::proto::{
 
 use super::{
     ServiceError,
-    error::to_message,
-    state::{Shared, View},
+    batch::{Answered, Batch, Placements},
+    metrics,
+    state::{Shared, View, batch_timeout},
 };
 
 /// Most pairs of one call.
-const MAX_PAIRS: usize = 10_000;
+pub(super) const MAX_PAIRS: usize = 10_000;
 /// Largest answer, which is what clients take unless told otherwise.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// Pairs of operators up to which a pair is worth less than handing it over to another thread.
 const SHORT_WORK: usize = 60_000;
-/// Pairs that a stream computes ahead of its reader.
-const CHUNK: usize = 32;
+/// Pairs of a stream that are computed together; a reader has at most as many such chunks ahead as there are cores.
+const STREAM_CHUNK: usize = 32;
+/// Pairs of a batch that are computed together: enough to be worth handing over, few enough to keep the cores equally busy.
+const BATCH_CHUNK: usize = 64;
 
 /// Answers from the snapshot.
 pub(super) struct Predictions {
@@ -44,18 +49,22 @@ impl PredictionService for Predictions {
     async fn predict_pair(&self, request: Request<PredictPairRequest>) -> Result<Response<PredictPairResponse>, Status> {
         let (view, request) = (self.shared.view()?, request.into_inner());
         let answer = if operator_pairs(&view, &request) <= SHORT_WORK {
-            view.predict(&request, PredictPairView::Full)
+            view.predict(&request, PredictPairView::Full, &Placements::forgetful())
         } else {
-            self.shared.compute(move |_| view.predict(&request, PredictPairView::Full)).await?
-        };
-        Ok(Response::new(answer?))
+            let answer = move |_: &_| view.predict(&request, PredictPairView::Full, &Placements::forgetful());
+            self.shared.compute(answer).await?
+        }?;
+        metrics::predicted(metrics::class_label(answer.confidence_class));
+        Ok(Response::new(answer))
     }
 
     async fn predict_pairs(&self, request: Request<PredictPairsRequest>) -> Result<Response<PredictPairsResponse>, Status> {
         let requests = request.into_inner().requests;
         check_count(requests.len())?;
-        let view = self.shared.view()?;
-        let answer = self.shared.compute(move |gone| answer_all(&view, &requests, gone)).await??;
+        let limit = batch_timeout(self.shared.request_timeout, requests.len());
+        let answers =
+            answers(self.shared.clone(), Batch::new(self.shared.view()?, PredictPairView::Basic), requests, BATCH_CHUNK);
+        let answer = tokio::time::timeout(limit, gather(answers)).await.map_err(|_| ServiceError::DeadlineExceeded)??;
         Ok(Response::new(answer))
     }
 
@@ -67,7 +76,12 @@ impl PredictionService for Predictions {
     ) -> Result<Response<Self::StreamPredictPairsStream>, Status> {
         let requests = request.into_inner().requests;
         check_count(requests.len())?;
-        Ok(Response::new(answer_lazily(self.shared.clone(), self.shared.view()?, requests)))
+        let batch = Batch::new(self.shared.view()?, PredictPairView::Full);
+        let answers = answers(self.shared.clone(), batch, requests, STREAM_CHUNK);
+        Ok(Response::new(Box::pin(answers.flat_map(|answers| match answers {
+            Ok(answers) => stream::iter(answers.into_iter().map(|answer| Ok(stream_message(answer))).collect::<Vec<_>>()),
+            Err(error) => stream::iter(vec![Err(Status::from(error))]),
+        }))))
     }
 }
 
@@ -91,28 +105,42 @@ fn operator_pairs(view: &View, request: &PredictPairRequest) -> usize {
     request.tenants.iter().map(operators).fold(1, usize::saturating_mul)
 }
 
-fn answer_all(
-    view: &View,
-    requests: &[PredictPairRequest],
-    gone: &CancellationToken,
-) -> Result<PredictPairsResponse, ServiceError> {
-    let mut results = Vec::with_capacity(requests.len());
-    let mut bytes = 0;
-    for request in requests {
-        if gone.is_cancelled() {
-            return Err(ServiceError::DeadlineExceeded);
+/// The answers in the order of `requests`, `chunk` at a time. As many chunks are worked on at once as there are cores, and a
+/// chunk is begun only when one before it was taken, so that the work stops when the reader does.
+fn answers(
+    shared: Arc<Shared>,
+    batch: Batch,
+    requests: Vec<PredictPairRequest>,
+    chunk: usize,
+) -> impl Stream<Item = Result<Vec<Answered>, ServiceError>> + Send {
+    let (at_once, requests, batch) = (shared.cores, Arc::new(requests), Arc::new(batch));
+    let chunks = stream::iter((0..requests.len()).step_by(chunk)).map(move |from| {
+        let (shared, requests, batch) = (shared.clone(), requests.clone(), batch.clone());
+        async move {
+            let chunk = from..requests.len().min(from + chunk);
+            shared.compute(move |gone| batch.answer(&requests[chunk], gone)).await?
         }
-        let result = match view.predict(request, PredictPairView::Basic) {
-            Ok(response) => predict_pair_result::Result::Response(response),
-            Err(error) => predict_pair_result::Result::Error(to_message(error)),
-        };
-        let result = PredictPairResult { result: Some(result) };
-        // A tag of one byte and a length of up to four stand before each result.
-        bytes += result.encoded_len() + 5;
-        if bytes > MAX_ANSWER_BYTES {
-            return Err(too_large(results.len()));
+    });
+    chunks.buffered(at_once)
+}
+
+async fn gather(answers: impl Stream<Item = Result<Vec<Answered>, ServiceError>>) -> Result<PredictPairsResponse, ServiceError> {
+    let mut answers = pin!(answers);
+    let (mut results, mut bytes) = (vec![], 0);
+    while let Some(chunk) = answers.next().await {
+        for answer in chunk? {
+            let result = match answer {
+                Ok(response) => predict_pair_result::Result::Response(response),
+                Err(error) => predict_pair_result::Result::Error(error),
+            };
+            let result = PredictPairResult { result: Some(result) };
+            // A tag of one byte and a length of up to four stand before each result.
+            bytes += result.encoded_len() + 5;
+            if bytes > MAX_ANSWER_BYTES {
+                return Err(too_large(results.len()));
+            }
+            results.push(result);
         }
-        results.push(result);
     }
     Ok(PredictPairsResponse { results })
 }
@@ -123,35 +151,10 @@ fn too_large(fitting: usize) -> ServiceError {
     ))
 }
 
-/// Computes a chunk whenever its reader has taken the one before, so that it stops when the reader does.
-fn answer_lazily(
-    shared: Arc<Shared>,
-    view: View,
-    requests: Vec<PredictPairRequest>,
-) -> Pin<Box<dyn Stream<Item = Result<StreamPredictPairsResponse, Status>> + Send>> {
-    let chunks = stream::unfold(requests.into_iter(), |mut rest| async move {
-        let chunk: Vec<_> = rest.by_ref().take(CHUNK).collect();
-        if chunk.is_empty() { None } else { Some((chunk, rest)) }
-    });
-    let answers = chunks.then(move |chunk| {
-        let (shared, view) = (shared.clone(), view.clone());
-        async move { shared.compute(move |gone| answer_chunk(&view, &chunk, gone)).await }
-    });
-    Box::pin(answers.flat_map(|answers| match answers {
-        Ok(answers) => stream::iter(answers.into_iter().map(Ok).collect::<Vec<_>>()),
-        Err(error) => stream::iter(vec![Err(Status::from(error))]),
-    }))
-}
-
-fn answer_chunk(view: &View, requests: &[PredictPairRequest], gone: &CancellationToken) -> Vec<StreamPredictPairsResponse> {
-    let wanted = requests.iter().take_while(|_| !gone.is_cancelled());
-    wanted
-        .map(|request| {
-            let result = match view.predict(request, PredictPairView::Full) {
-                Ok(response) => stream_predict_pairs_response::Result::Response(response),
-                Err(error) => stream_predict_pairs_response::Result::Error(to_message(error)),
-            };
-            StreamPredictPairsResponse { result: Some(result) }
-        })
-        .collect()
+fn stream_message(answer: Answered) -> StreamPredictPairsResponse {
+    let result = match answer {
+        Ok(response) => stream_predict_pairs_response::Result::Response(response),
+        Err(error) => stream_predict_pairs_response::Result::Error(error),
+    };
+    StreamPredictPairsResponse { result: Some(result) }
 }

@@ -1,4 +1,4 @@
-//! Ends streams when the server stops: a watcher of health would otherwise hold its connection open for good.
+//! Ends endless streams when the server stops: a watcher of health would otherwise hold its connection open for good.
 
 use std::{
     pin::Pin,
@@ -17,16 +17,15 @@ use tower::{Layer, Service};
 
 use super::super::ServiceError;
 
-/// Calls whose response may last as long as the client likes.
-const STREAMS: [&str; 5] = [
+/// Calls whose response may last as long as the client likes. A batch of predictions is not among them: it comes to an end.
+const STREAMS: [&str; 4] = [
     "/grpc.health.v1.Health/Watch",
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-    "/pairsight.v1.PredictionService/StreamPredictPairs",
     "/pairsight.v1.ProfilingService/WatchProfileJob",
 ];
 
-/// Ends streams with `SHUTTING_DOWN` once the server stops.
+/// Ends endless streams with `SHUTTING_DOWN` once the server stops.
 #[derive(Clone)]
 pub(crate) struct DrainLayer {
     stop: CancellationToken,

@@ -9,10 +9,15 @@ use futures::future::BoxFuture;
 use tonic::{body::Body, codegen::http};
 use tower::{Layer, Service};
 
-use super::{super::ServiceError, is_health, refusal};
+use super::{
+    super::{ServiceError, prediction::MAX_PAIRS, state::batch_timeout},
+    is_health, refusal,
+};
 
 /// Imports are as long as what they bring; their handler limits the wait for each message instead.
 const UNTIMED: &str = "/pairsight.v1.CatalogService/ImportSignatures";
+/// A batch has a limit that grows with its pairs, which its handler keeps; here it gets that of the largest.
+const BATCH: &str = "/pairsight.v1.PredictionService/PredictPairs";
 /// How much earlier than the client's own limit the answer goes out, so that it still arrives.
 const HEAD_START: Duration = Duration::from_millis(5);
 
@@ -45,7 +50,11 @@ pub(crate) struct Timeout<S> {
 impl<S> Timeout<S> {
     fn limit_of(&self, request: &http::Request<Body>) -> Option<Duration> {
         let path = request.uri().path();
-        let ours = (path != UNTIMED && !is_health(path)).then_some(self.limit);
+        let ours = match path {
+            UNTIMED => None,
+            BATCH => Some(batch_timeout(self.limit, MAX_PAIRS)),
+            path => (!is_health(path)).then_some(self.limit),
+        };
         let theirs = request.headers().get("grpc-timeout").and_then(|value| parse(value.to_str().ok()?));
         let theirs = theirs.map(|limit| limit.saturating_sub(HEAD_START.min(limit / 4)));
         ours.into_iter().chain(theirs).min()

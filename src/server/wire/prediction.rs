@@ -1,5 +1,7 @@
 //! The answer for one pair.
 
+use std::collections::HashSet;
+
 use crate::{
     domain::{Device, SharingMode},
     interference::{Contribution, OperatorPairCost, PairPrediction, Reason, Tenant, TenantPrediction},
@@ -42,17 +44,18 @@ impl Answer<'_> {
         proto::PredictPairResponse {
             tenants: tenants.map(|(tenant, prediction)| self.tenant_to_wire(tenant, prediction, full)).collect(),
             confidence_class: proto::ConfidenceClass::from(self.prediction.confidence_class).into(),
-            reasons: self
-                .prediction
-                .reasons
-                .iter()
-                .chain(&self.more_reasons)
-                .map(|reason| reason_to_wire(reason, full))
-                .collect(),
+            reasons: self.reasons_to_wire(full),
             predictor_version: self.predictor_version.to_owned(),
             catalog_version: self.catalog_version,
             sharing_mode: proto::SharingMode::from(self.sharing_mode).into(),
         }
+    }
+
+    /// Without their sentences, which may tell the tenants apart, reasons are told once a code.
+    fn reasons_to_wire(&self, full: bool) -> Vec<proto::Reason> {
+        let mut codes = HashSet::new();
+        let reasons = self.prediction.reasons.iter().chain(&self.more_reasons);
+        reasons.filter(|reason| full || codes.insert(reason.code)).map(|reason| reason_to_wire(reason, full)).collect()
     }
 
     fn tenant_to_wire(&self, asked: &TenantAnswer<'_>, prediction: &TenantPrediction, full: bool) -> proto::TenantPrediction {
