@@ -180,10 +180,19 @@ async fn a_bad_import_changes_nothing_and_says_where() {
 async fn validate_only_stores_nothing() {
     let app = spawn_app().await;
     let mut message = import("check", vec![signature("new/b1", "a")]);
-    message.validate_only = true;
-    let receipt = send(&app, vec![message]).await.unwrap();
-    assert_eq!((receipt.signatures, receipt.workloads, receipt.catalog_version), (1, 1, 0));
+    let solo = |workload: &str, latency_us| SoloLatency {
+        workload: workload.to_owned(),
+        sm_share: 0.5,
+        latency_us,
+        provenance: Provenance::Imported.into(),
+        ..SoloLatency::default()
+    };
+    message.solo_latencies = vec![solo("new/b1", 12.0), solo("new/b1", 13.0), solo("new/b2", 12.0)];
+    let checked = send(&app, vec![ImportSignaturesRequest { validate_only: true, ..message.clone() }]).await.unwrap();
+    assert_eq!((checked.signatures, checked.workloads, checked.solo_latencies, checked.catalog_version), (1, 2, 2, 0));
     assert!(workloads(&app, 0, "", "new").await.unwrap().0.is_empty());
+    let stored = send(&app, vec![message]).await.unwrap();
+    assert_eq!(pairsight::proto::ImportSignaturesResponse { catalog_version: 0, ..stored }, checked, "what the import then does");
 }
 
 #[tokio::test(flavor = "multi_thread")]

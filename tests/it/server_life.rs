@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use futures::stream;
-use pairsight::proto::{DeleteWorkloadRequest, ImportSignaturesRequest, PredictPairRequest, Tenant, tenant};
+use pairsight::proto::{
+    DeleteWorkloadRequest, ImportSignaturesRequest, PredictPairRequest, StreamPredictPairsRequest, Tenant, tenant,
+};
 use tokio::time::Instant;
 use tokio_stream::StreamExt;
 use tonic::{Code, Request};
@@ -201,6 +203,55 @@ async fn the_end_waits_for_calls_but_not_for_ever() {
     app.stop().await.unwrap();
     let took = began.elapsed();
     assert!((Duration::from_millis(390)..Duration::from_secs(4)).contains(&took), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_of_predictions_is_finished_before_the_end() {
+    let app = spawn_app_with(|config| config.server.drain_timeout = Duration::from_secs(60)).await;
+    let requests = vec![pair(); 5_000];
+    let mut answers = app.predictions().stream_predict_pairs(StreamPredictPairsRequest { requests }).await.unwrap().into_inner();
+    answers.message().await.unwrap().unwrap();
+    app.begin_stop();
+    // The windows of the connection are full long before the last answer, so that the stream is still under way.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut count = 1;
+    while answers.message().await.unwrap().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 5_000);
+    drop(answers);
+    app.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fifth_import_at_once_is_refused() {
+    let app = spawn_app_with(|config| config.server.drain_timeout = Duration::from_millis(300)).await;
+    let begin = |id: &str| ImportSignaturesRequest {
+        request_id: id.to_owned(),
+        device: "test-gpu".to_owned(),
+        ..ImportSignaturesRequest::default()
+    };
+    let held: Vec<_> = ["a", "b", "c", "d"]
+        .map(|id| {
+            let (mut catalog, messages) = (app.catalog(), stream::iter([begin(id)]).chain(stream::pending()));
+            tokio::spawn(async move { catalog.import_signatures(messages).await.map(|_| ()) })
+        })
+        .into();
+    let attempt = async || app.catalog().import_signatures(stream::iter([begin("fifth")])).await;
+    let until = async |wanted: fn(&Result<(), tonic::Status>) -> bool| {
+        for _ in 0..200 {
+            let answer = attempt().await.map(|_| ());
+            if wanted(&answer) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the answer did not become what was waited for");
+    };
+    let refused = until(Result::is_err).await.unwrap_err();
+    assert_refused(&refused, Code::ResourceExhausted, "OVERLOADED");
+    held[0].abort();
+    until(Result::is_ok).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -265,7 +265,7 @@ async fn batches_hold_answers_and_errors_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_pairs_are_answered_and_one_more_is_not() {
-    let app = spawn_app_with(|config| config.server.request_timeout = Duration::from_secs(120)).await;
+    let app = spawn_app().await;
     let requests = |count| PredictPairsRequest { requests: vec![pair(); count] };
     let error = app.predictions().predict_pairs(requests(10_001)).await.unwrap_err();
     assert_refused(&error, Code::InvalidArgument, "TOO_MANY_PAIRS");
@@ -273,6 +273,66 @@ async fn ten_thousand_pairs_are_answered_and_one_more_is_not() {
     assert_refused(&error.unwrap_err(), Code::InvalidArgument, "TOO_MANY_PAIRS");
     let answer = app.predictions().predict_pairs(requests(10_000)).await.unwrap().into_inner();
     assert_eq!(answer.results.len(), 10_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_different_pairs_get_the_answers_that_each_gets_alone() {
+    let app = spawn_app().await;
+    // Interpolated shares, no two pairs alike; more than any cache of a batch holds.
+    let share = |i: u32| 0.26 + f64::from(i) * 2e-5;
+    let request = |i: u32| PredictPairRequest {
+        tenants: vec![tenant("net/b1", share(i)), tenant("net/b8", 0.3)],
+        view: PredictPairView::Basic.into(),
+        ..pair()
+    };
+    let answer = app.predictions().predict_pairs(PredictPairsRequest { requests: (0..10_000).map(request).collect() }).await;
+    let results = answer.unwrap().into_inner().results;
+    assert_eq!(results.len(), 10_000);
+    for (i, result) in (0..).zip(&results) {
+        let Some(predict_pair_result::Result::Response(answer)) = &result.result else { panic!("{result:?}") };
+        assert!((answer.tenants[0].sm_share - share(i)).abs() < 1e-12, "{i}: {answer:?}");
+        if i % 1000 == 0 {
+            assert_eq!(*answer, app.predictions().predict_pair(request(i)).await.unwrap().into_inner());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_has_a_limit_that_grows_with_its_pairs() {
+    // Ten milliseconds and ten more a thousand pairs: no honest computer answers these within ten.
+    let app = spawn_app_with(|config| config.server.request_timeout = Duration::from_millis(10)).await;
+    let operators = || inline((0..300).map(|i| Signature { duration_us: 50.0 + f64::from(i), ..operator() }).collect());
+    let heavy = |i: u32| PredictPairRequest {
+        tenants: vec![Tenant { solo_latency_us: 1e5 + f64::from(i), ..operators() }, operators()],
+        ..pair()
+    };
+    let error = app.predictions().predict_pairs(PredictPairsRequest { requests: (0..50).map(heavy).collect() }).await;
+    assert_refused(&error.unwrap_err(), Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workload_of_another_device_lacks_its_signature_here() {
+    let app = spawn_app().await;
+    let elsewhere = error_of(&app, |r| r.device = "nvidia-t4".to_owned()).await;
+    assert_refused(&elsewhere, Code::FailedPrecondition, "SIGNATURE_MISSING");
+    assert!(elsewhere.message().contains("nvidia-t4"), "{}", elsewhere.message());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_basic_view_says_each_code_once() {
+    let app = spawn_app().await;
+    let mut request = pair();
+    request.tenants = vec![tenant("net/b1", 0.4), tenant("net/b8", 0.4)];
+    let codes = async |view: PredictPairView| {
+        let request = PredictPairRequest { view: view.into(), ..request.clone() };
+        let answer = app.predictions().predict_pair(request).await.unwrap().into_inner();
+        answer.reasons.into_iter().map(|reason| reason.code).collect::<Vec<_>>()
+    };
+    let interpolated = |codes: &[String]| codes.iter().filter(|code| *code == "SHARE_INTERPOLATED").count();
+    assert_eq!(interpolated(&codes(PredictPairView::Full).await), 2, "one a tenant");
+    let basic = codes(PredictPairView::Basic).await;
+    assert_eq!(basic.iter().collect::<std::collections::HashSet<_>>().len(), basic.len(), "{basic:?}");
+    assert_eq!(interpolated(&basic), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
