@@ -231,7 +231,8 @@ async fn a_fifth_import_at_once_is_refused() {
         device: "test-gpu".to_owned(),
         ..ImportSignaturesRequest::default()
     };
-    let held: Vec<_> = ["a", "b", "c", "d"]
+    // Some more than there is room for, as the attempts below may come in between.
+    let held: Vec<_> = ["a", "b", "c", "d", "e", "f"]
         .map(|id| {
             let (mut catalog, messages) = (app.catalog(), stream::iter([begin(id)]).chain(stream::pending()));
             tokio::spawn(async move { catalog.import_signatures(messages).await.map(|_| ()) })
@@ -250,7 +251,7 @@ async fn a_fifth_import_at_once_is_refused() {
     };
     let refused = until(Result::is_err).await.unwrap_err();
     assert_refused(&refused, Code::ResourceExhausted, "OVERLOADED");
-    held[0].abort();
+    held.iter().for_each(tokio::task::JoinHandle::abort);
     until(Result::is_ok).await.unwrap();
 }
 
