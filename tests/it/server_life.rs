@@ -224,37 +224,6 @@ async fn a_stream_of_predictions_is_finished_before_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fifth_import_at_once_is_refused() {
-    let app = spawn_app_with(|config| config.server.drain_timeout = Duration::from_millis(300)).await;
-    let begin = |id: &str| ImportSignaturesRequest {
-        request_id: id.to_owned(),
-        device: "test-gpu".to_owned(),
-        ..ImportSignaturesRequest::default()
-    };
-    let held: Vec<_> = ["a", "b", "c", "d"]
-        .map(|id| {
-            let (mut catalog, messages) = (app.catalog(), stream::iter([begin(id)]).chain(stream::pending()));
-            tokio::spawn(async move { catalog.import_signatures(messages).await.map(|_| ()) })
-        })
-        .into();
-    let attempt = async || app.catalog().import_signatures(stream::iter([begin("fifth")])).await;
-    let until = async |wanted: fn(&Result<(), tonic::Status>) -> bool| {
-        for _ in 0..200 {
-            let answer = attempt().await.map(|_| ());
-            if wanted(&answer) {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("the answer did not become what was waited for");
-    };
-    let refused = until(Result::is_err).await.unwrap_err();
-    assert_refused(&refused, Code::ResourceExhausted, "OVERLOADED");
-    held[0].abort();
-    until(Result::is_ok).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_falls_silent_is_ended() {
     let app = spawn_app_with(|config| config.server.request_timeout = Duration::from_millis(200)).await;
     let error = hold_a_call(&app).await.await.unwrap();
