@@ -110,7 +110,7 @@ pub(crate) fn predictor(seed: u64) -> Predictor {
     let artefact = json!({
         "format": 1, "device": device_id(), "sharing_mode": "SM_PARTITION", "terms": [],
         "calibration": { "level": 0.9, "upper_log_ratio": 0.1 },
-        "neighbourhood": { "scale": vec![1.0; coordinates], "places": [], "threshold": 1.0 },
+        "neighbourhood": { "scale": vec![1.0; coordinates], "victims": [], "partners": [], "threshold": 1.0 },
         "fit": {
             "seed": seed, "samples": 58, "left_out": 0, "provenance": "simulated", "data_sha256": "00", "ridge": 0.1,
             "training_mean_error_pct": 3.0, "held_out_mean_error_pct": 4.25,
