@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Predictor,
-    compose::{compose, worst_pairs},
+    compose::{Composed, compose, worst_pairs},
     reason::Reason,
     tenant::Tenant,
 };
@@ -73,7 +73,11 @@ pub fn predict(predictor: &Predictor, tenants: [&Tenant; 2], explain: bool) -> P
     let sides = [judge(predictor, a), judge(predictor, b)];
     // Either side's data bears on both latencies, so the wider bound holds for both.
     let widening = sides[0].widening.max(sides[1].widening);
-    let predictions = [(a, b), (b, a)].map(|(victim, partner)| predict_one(predictor, victim, partner, widening, explain));
+    let light = [a.light(), b.light()];
+    let predictions = [0, 1].map(|i| {
+        let composed = compose(&predictor.terms, &light[i], &light[1 - i]);
+        predict_one(predictor, [tenants[i], tenants[1 - i]], &composed, widening, explain)
+    });
     if predictor.artefact.is_none() {
         reasons.push(Reason::generic_predictor());
     }
@@ -127,8 +131,13 @@ fn judge(predictor: &Predictor, tenant: &Tenant) -> Judgement {
     judgement
 }
 
-fn predict_one(predictor: &Predictor, victim: &Tenant, partner: &Tenant, widening: f64, explain: bool) -> TenantPrediction {
-    let composed = compose(&predictor.terms, victim, partner);
+fn predict_one(
+    predictor: &Predictor,
+    [victim, partner]: [&Tenant; 2],
+    composed: &Composed,
+    widening: f64,
+    explain: bool,
+) -> TenantPrediction {
     let mut by_channel: BTreeMap<Channel, f64> = BTreeMap::new();
     for (term, excess) in predictor.terms.iter().zip(&composed.by_term) {
         *by_channel.entry(term.spec.channel).or_default() += excess;

@@ -1,6 +1,7 @@
 //! A workload placed on a share: what composition works on.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, btree_map::Entry},
     sync::Arc,
 };
@@ -192,7 +193,16 @@ fn reasons(tenant: &Tenant, profile: &WorkloadProfile, at: Bracket, reach: Reach
     reasons
 }
 
+/// Slices up to which a tenant is composed as it is.
+const FEW_SLICES: usize = 32;
+
 impl Tenant {
+    /// What composition works on: the tenant itself, or condensed as for a fit when it has many slices, since the cost grows with
+    /// the product of both tenants'.
+    pub(super) fn light(&self) -> Cow<'_, Self> {
+        if self.slices.len() > FEW_SLICES { Cow::Owned(self.condensed()) } else { Cow::Borrowed(self) }
+    }
+
     /// The same tenant with slices of much the same pressure made one, so that a fit over thousands of samples holds tens of
     /// slices a tenant and not hundreds. Pressures are averaged by time; cells are a twentieth of a ceiling wide.
     pub(super) fn condensed(&self) -> Self {
