@@ -27,7 +27,7 @@ impl Invalid {
         Self { field: format!("{parent}.{}", self.field), problem: self.problem }
     }
 
-    /// `value` when it is above 0 and no smaller or larger than anything that can be measured ([`LEAST`], [`MOST`]), so that
+    /// `value` when it is above 0 and no smaller or larger than anything that can be measured (`LEAST`, `MOST`), so that
     /// products and ratios of such values stay finite.
     pub fn positive(field: &str, value: f64) -> Result<f64, Self> {
         if (LEAST..=MOST).contains(&value) {
@@ -37,7 +37,7 @@ impl Invalid {
         }
     }
 
-    /// `value` when it is not below 0 and at most [`MOST`].
+    /// `value` when it is not below 0 and at most `MOST`.
     pub fn not_negative(field: &str, value: f64) -> Result<f64, Self> {
         if (0.0..=MOST).contains(&value) {
             Ok(value)

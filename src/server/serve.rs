@@ -84,7 +84,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 type Task = (&'static str, Result<(), ServeError>);
 
 /// Serves until `shutdown`, then lets running calls end for at most `server.drain_timeout`. `on_bound` is told the addresses
-/// once both ports listen and, for at most [`ANNOUNCE_WAIT`], the first catalog is there. A task that ends by itself ends the server with an error.
+/// once both ports listen and, for at most `ANNOUNCE_WAIT`, the first catalog is there. A task that ends by itself ends the server with an error.
 pub async fn serve(
     config: Config,
     store: Arc<dyn Store>,
