@@ -24,7 +24,7 @@ use crate::{
         Progress,
         dataset::{self, Dataset},
     },
-    interference::{self, Artefact, FitInput, OperatorRow, Predictor, Term, WorkloadProfile},
+    interference::{self, Artefact, FitInput, OperatorRow, Predictor, Source, Term, WorkloadProfile},
     proto,
 };
 
@@ -126,8 +126,8 @@ fn fit(args: &FitArgs) -> anyhow::Result<Predictor> {
     let device = later.try_fold(first.batch.device.clone(), |device, newer| newer.merged_with(&device))?;
     let samples = samples(&sets)?;
     let profiles = profiles(&device, &sets);
-    let input =
-        FitInput { device: &device, sharing_mode: first.sharing_mode, profiles: &profiles, samples: &samples, seed: args.seed };
+    let sources = [Source { device: &device, profiles: &profiles, samples: &samples }];
+    let input = FitInput { device: &device, sharing_mode: first.sharing_mode, sources: &sources, seed: args.seed };
     Ok(Predictor::new(&interference::fit(&input)?)?)
 }
 

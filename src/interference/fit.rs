@@ -21,7 +21,7 @@ use super::{
     tenant::Tenant,
     terms::{TERMS, TermSpec},
 };
-use crate::domain::{Device, PairSample, Provenance, SharingMode};
+use crate::domain::{Device, DeviceId, PairSample, Provenance, SharingMode};
 
 /// Fewest timed directions that a fit is made from.
 const MIN_SAMPLES: usize = 10;
@@ -32,16 +32,26 @@ const GAUSS_NEWTON_STEPS: usize = 12;
 /// Level of the upper bounds.
 const LEVEL: f64 = 0.9;
 
-/// What a fit is made from.
-pub struct FitInput<'a> {
-    /// The device of all samples.
+/// Co-runs on one device, with the profiles of their workloads.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The device of the profiles and of the co-runs.
     pub device: &'a Device,
-    /// Their sharing mode.
-    pub sharing_mode: SharingMode,
     /// Profiles of the workloads in the samples, by name.
     pub profiles: &'a HashMap<Arc<str>, Arc<WorkloadProfile>>,
-    /// The co-runs.
+    /// The co-runs. A side whose co-run latency is missing is not learnt from.
     pub samples: &'a [PairSample],
+}
+
+/// What a fit is made from.
+pub struct FitInput<'a> {
+    /// The device that the predictor is for.
+    pub device: &'a Device,
+    /// Sharing mode of the co-runs that are used; others are passed over.
+    pub sharing_mode: SharingMode,
+    /// The data: of the device itself, or of others whose predictor is to be carried over to it, since features are fractions of a
+    /// device's own ceilings.
+    pub sources: &'a [Source<'a>],
     /// Seed of the folds.
     pub seed: u64,
 }
@@ -63,11 +73,16 @@ pub enum FitError {
 
 /// Fits a predictor. The same input and seed give the same artefact, whatever the order of the samples.
 pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
-    let mut samples: Vec<&PairSample> = input.samples.iter().filter(|s| s.sharing_mode == input.sharing_mode).collect();
-    samples.sort_by_cached_key(|sample| content(sample));
-    let tenants = TenantCache::new(input, &samples);
+    let mut samples: Vec<(&Source<'_>, &PairSample)> = input
+        .sources
+        .iter()
+        .flat_map(|source| source.samples.iter().map(move |sample| (source, sample)))
+        .filter(|(_, sample)| sample.sharing_mode == input.sharing_mode)
+        .collect();
+    samples.sort_by_cached_key(|(source, sample)| (source.device.device_id.clone(), content(sample)));
+    let tenants = TenantCache::new(&samples);
     let directions = directions(&samples, &tenants);
-    let given = samples.iter().flat_map(|s| s.corun_us).flatten().count();
+    let given = samples.iter().flat_map(|(_, s)| s.corun_us).flatten().count();
     let groups = groups(&directions, input.seed);
     if directions.len() < MIN_SAMPLES || groups.len() < 2 {
         return Err(FitError::TooFewSamples { usable: directions.len(), given });
@@ -125,16 +140,19 @@ struct Direction {
 }
 
 /// Tenants by workload, share and solo latency: most rows of a data set share theirs.
-struct TenantCache(HashMap<(Arc<str>, u64, u64), Arc<Tenant>>);
+struct TenantCache(HashMap<TenantKey, Arc<Tenant>>);
+
+/// Device, workload, share, solo latency.
+type TenantKey = (DeviceId, Arc<str>, u64, u64);
 
 impl TenantCache {
-    fn new(input: &FitInput<'_>, samples: &[&PairSample]) -> Self {
+    fn new(samples: &[(&Source<'_>, &PairSample)]) -> Self {
         let mut cache = HashMap::new();
-        for sample in samples {
+        for (source, sample) in samples {
             for side in 0..2 {
-                let Some(profile) = input.profiles.get(&sample.workloads[side]) else { continue };
-                cache.entry(Self::key(sample, side)).or_insert_with(|| {
-                    Tenant::place(input.device, profile, sample.sm_shares[side], 1.0, Some(sample.solo_us[side]))
+                let Some(profile) = source.profiles.get(&sample.workloads[side]) else { continue };
+                cache.entry(Self::key(source, sample, side)).or_insert_with(|| {
+                    Tenant::place(source.device, profile, sample.sm_shares[side], 1.0, Some(sample.solo_us[side]))
                         .ok()
                         .map(|tenant| Arc::new(tenant.condensed()))
                 });
@@ -143,19 +161,20 @@ impl TenantCache {
         Self(cache.into_iter().filter_map(|(key, tenant)| Some((key, tenant?))).collect())
     }
 
-    fn key(sample: &PairSample, side: usize) -> (Arc<str>, u64, u64) {
-        (sample.workloads[side].clone(), sample.sm_shares[side].get().to_bits(), sample.solo_us[side].to_bits())
+    fn key(source: &Source<'_>, sample: &PairSample, side: usize) -> TenantKey {
+        let device = source.device.device_id.clone();
+        (device, sample.workloads[side].clone(), sample.sm_shares[side].get().to_bits(), sample.solo_us[side].to_bits())
     }
 
-    fn get(&self, sample: &PairSample, side: usize) -> Option<Arc<Tenant>> {
-        self.0.get(&Self::key(sample, side)).cloned()
+    fn get(&self, source: &Source<'_>, sample: &PairSample, side: usize) -> Option<Arc<Tenant>> {
+        self.0.get(&Self::key(source, sample, side)).cloned()
     }
 }
 
-fn directions(samples: &[&PairSample], tenants: &TenantCache) -> Vec<Direction> {
+fn directions(samples: &[(&Source<'_>, &PairSample)], tenants: &TenantCache) -> Vec<Direction> {
     let mut directions = vec![];
-    for sample in samples {
-        let (Some(a), Some(b)) = (tenants.get(sample, 0), tenants.get(sample, 1)) else { continue };
+    for (source, sample) in samples {
+        let (Some(a), Some(b)) = (tenants.get(source, sample, 0), tenants.get(source, sample, 1)) else { continue };
         for (side, victim, partner) in [(0, &a, &b), (1, &b, &a)] {
             if let Some(corun_us) = sample.corun_us[side] {
                 directions.push(Direction {
@@ -261,9 +280,9 @@ fn content(sample: &PairSample) -> impl Ord + Debug + use<> {
     )
 }
 
-fn data_sha256(samples: &[&PairSample]) -> String {
+fn data_sha256(samples: &[(&Source<'_>, &PairSample)]) -> String {
     let mut hash = Sha256::new();
-    for sample in samples {
+    for (_, sample) in samples {
         // Writing into a hash cannot fail.
         let _ = write!(hash, "{:?}", content(sample));
     }

@@ -13,7 +13,9 @@ use pairsight::{
         family_of,
     },
     ingest::{self, Progress, dataset::Dataset},
-    interference::{Artefact, FitError, FitInput, OperatorRow, PairPrediction, Predictor, Tenant, WorkloadProfile, fit, predict},
+    interference::{
+        Artefact, FitError, FitInput, OperatorRow, PairPrediction, Predictor, Source, Tenant, WorkloadProfile, fit, predict,
+    },
 };
 use proptest::prelude::*;
 
@@ -246,7 +248,8 @@ static BUNDLE: LazyLock<Bundle> = LazyLock::new(|| {
 
 fn fit_bundle(profiles: &HashMap<Arc<str>, Arc<WorkloadProfile>>, samples: &[PairSample]) -> Result<Artefact, FitError> {
     let sharing_mode = BUNDLE.samples[0].sharing_mode;
-    fit(&FitInput { device: &BUNDLE.device, sharing_mode, profiles, samples, seed: 0 })
+    let sources = [Source { device: &BUNDLE.device, profiles, samples }];
+    fit(&FitInput { device: &BUNDLE.device, sharing_mode, sources: &sources, seed: 0 })
 }
 
 /// Log(measured / predicted) of every timed direction of the bundled co-runs.
