@@ -2,6 +2,7 @@
 
 mod context;
 mod devices;
+mod evaluate;
 mod example;
 mod export;
 mod failure;
@@ -58,6 +59,7 @@ pub enum Command {
     Predict(Box<predict::PredictArgs>),
     Import(import::ImportArgs),
     Fit(fit::FitArgs),
+    Evaluate(evaluate::EvaluateArgs),
     Predictor(predictor::PredictorArgs),
     Devices(devices::DevicesArgs),
     Workloads(workloads::WorkloadsArgs),
@@ -92,6 +94,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<()> {
         Command::Predict(args) => predict::run(*args, context).await,
         Command::Import(args) => import::run(args, context).await,
         Command::Fit(args) => fit::run(args, context).await,
+        Command::Evaluate(args) => evaluate::run(&args),
         Command::Predictor(args) => predictor::run(args, context).await,
         Command::Devices(args) => devices::run(args, context).await,
         Command::Workloads(args) => workloads::run(args, context).await,

@@ -1,7 +1,9 @@
 //! The interference model: what two tenants of a device do to each other, from what each does alone.
 
 mod adapt;
+mod baselines;
 mod compose;
+pub mod evaluate;
 mod fit;
 mod neighbourhood;
 mod nnls;

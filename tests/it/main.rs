@@ -9,6 +9,7 @@ mod cli_predict;
 mod cli_serve;
 mod cli_support;
 mod docs;
+mod evaluate;
 mod ingest_dataset;
 mod ingest_devices;
 mod ingest_fuzz;
