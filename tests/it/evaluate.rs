@@ -43,7 +43,10 @@ fn the_json_has_the_promised_keys_and_repeats() {
     }
     assert_eq!(keys(&result["coverage"]), BTreeSet::from(["level", "measured", "median_width_ratio"]));
     assert!(keys(&result["by_confidence_class"]).iter().all(|class| class.starts_with("CONFIDENCE_CLASS_")), "{result}");
-    assert_eq!((&result["dataset"], &result["split"], &result["few_shot"]), (&"opsim-composed".into(), &"random".into(), &Value::Null));
+    assert_eq!(
+        (&result["dataset"], &result["split"], &result["few_shot"]),
+        (&"opsim-composed".into(), &"random".into(), &Value::Null)
+    );
     assert_eq!((&result["samples"], &result["groups"], &result["seed"]), (&58.into(), &29.into(), &3.into()));
     assert_eq!(result["folds"].as_array().unwrap().len(), 5);
     assert_eq!(without_time(home.json(&verb)), without_time(result.clone()));

@@ -115,9 +115,9 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     }
     match results.as_slice() {
         [one] => args.format.print(one, || table::text(one)),
-        several => args.format.print(&Results { results: several }, || {
-            several.iter().map(table::text).collect::<Vec<_>>().join("\n\n\n")
-        }),
+        several => args
+            .format
+            .print(&Results { results: several }, || several.iter().map(table::text).collect::<Vec<_>>().join("\n\n\n")),
     }
 }
 

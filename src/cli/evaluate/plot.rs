@@ -1,10 +1,7 @@
 //! The figure of an evaluation: four panels in one SVG.
 
 use anyhow::anyhow;
-use plotters::{
-    coord::Shift,
-    prelude::*,
-};
+use plotters::{coord::Shift, prelude::*};
 
 use super::table::{name, title};
 use crate::interference::evaluate::{Evaluation, Point};
@@ -59,6 +56,7 @@ fn bars(area: &Area<'_>, results: &[Evaluation]) -> Drawn {
     chart
         .configure_mesh()
         .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
         .x_labels(0)
         .x_desc(results.iter().map(|result| result.dataset.as_str()).collect::<Vec<_>>().join(", "))
         .y_desc("mean error, %")
@@ -71,7 +69,7 @@ fn bars(area: &Area<'_>, results: &[Evaluation]) -> Drawn {
         let label = name(results.first().map_or("", |result| result.methods.named()[method].0));
         chart.draw_series(results.iter().enumerate().map(bar))?.label(label).legend(move |at| swatch(at, *colour));
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
 /// Mean error over the number of samples given.
@@ -86,17 +84,25 @@ fn curve(area: &Area<'_>, result: &Evaluation) -> Drawn {
         .x_label_area_size(36)
         .y_label_area_size(48)
         .build_cartesian_2d(0.0..last as f64, 0.0..top)?;
-    chart.configure_mesh().x_desc("measured co-runs of what is unseen").y_desc("mean error, %").draw()?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc("measured co-runs of what is unseen")
+        .y_desc("mean error, %")
+        .draw()?;
     for (method, colour) in COLOURS.iter().enumerate() {
         let place = |point: &crate::interference::evaluate::CurvePoint| {
             Some((point.few_shot as f64, (*point.mean_pct.named()[method].1)?))
         };
         let line: Vec<(f64, f64)> = points.iter().filter_map(place).collect();
         let label = name(result.methods.named()[method].0);
-        chart.draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))?.label(label).legend(move |at| swatch(at, *colour));
+        chart
+            .draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))?
+            .label(label)
+            .legend(move |at| swatch(at, *colour));
         chart.draw_series(line.into_iter().map(|at| Circle::new(at, 3, colour.filled())))?;
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
 /// Our mean error of each fold that counts, ascending: whether one group makes the mean.
@@ -114,7 +120,7 @@ fn by_fold(area: &Area<'_>, results: &[Evaluation]) -> Drawn {
         .x_label_area_size(36)
         .y_label_area_size(48)
         .build_cartesian_2d(0.0..1.0, 0.0..top)?;
-    chart.configure_mesh().x_desc("part of the folds").y_desc("mean error, %").draw()?;
+    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("part of the folds").y_desc("mean error, %").draw()?;
     for ((result, means), colour) in results.iter().zip(all).zip(COLOURS.iter().cycle()) {
         let n = means.len() as f64;
         let line: Vec<(f64, f64)> = means.into_iter().enumerate().map(|(i, mean)| ((i as f64 + 0.5) / n, mean)).collect();
@@ -124,7 +130,7 @@ fn by_fold(area: &Area<'_>, results: &[Evaluation]) -> Drawn {
             .legend(move |at| swatch(at, *colour));
         chart.draw_series(line.into_iter().map(|at| Circle::new(at, 3, colour.filled())))?;
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
 /// Co-run latencies, on logarithmic axes.
@@ -155,7 +161,7 @@ fn predicted_against_measured(area: &Area<'_>, results: &[Evaluation]) -> Drawn 
         let dots = shown.map(|point| Circle::new((point.measured_us, point.predicted_us), 2, colour.mix(0.5).filled()));
         chart.draw_series(dots)?.label(result.dataset.clone()).legend(move |at| swatch(at, *colour));
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::LowerRight)
 }
 
 /// How often a bound holds that is so much of the stated one's logarithmic width; at 1 it should hold as often as its level says.
@@ -166,7 +172,12 @@ fn coverage_against_width(area: &Area<'_>, results: &[Evaluation]) -> Drawn {
         .x_label_area_size(36)
         .y_label_area_size(48)
         .build_cartesian_2d(0.0..WIDEST, 0.0..1.0)?;
-    chart.configure_mesh().x_desc("width of the bound, 1 as stated").y_desc("fraction at or below").draw()?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc("width of the bound, 1 as stated")
+        .y_desc("fraction at or below")
+        .draw()?;
     for (result, colour) in results.iter().zip(COLOURS.iter().cycle()) {
         let line = (0..=50).map(|i| f64::from(i) * WIDEST / 50.0).map(|width| (width, covered(&result.points, width)));
         chart
@@ -178,7 +189,7 @@ fn coverage_against_width(area: &Area<'_>, results: &[Evaluation]) -> Drawn {
         chart.draw_series([Circle::new((1.0, result.coverage.measured), 4, colour.filled())])?;
     }
     chart.draw_series(LineSeries::new([(1.0, 0.0), (1.0, 1.0)], BLACK.mix(0.4)))?;
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::LowerRight)
 }
 
 fn covered(points: &[Point], width: f64) -> f64 {
@@ -190,14 +201,14 @@ fn swatch((x, y): (i32, i32), colour: RGBColor) -> Rectangle<(i32, i32)> {
     Rectangle::new([(x, y - 4), (x + 12, y + 4)], colour.filled())
 }
 
-fn legend<'a, 'b, C>(chart: &mut ChartContext<'a, SVGBackend<'b>, C>) -> Drawn
+fn legend<'a, 'b, C>(chart: &mut ChartContext<'a, SVGBackend<'b>, C>, position: SeriesLabelPosition) -> Drawn
 where
     'b: 'a,
     C: CoordTranslate,
 {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
+        .position(position)
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK.mix(0.3))
         .label_font(("sans-serif", 12))

@@ -47,7 +47,11 @@ pub(super) fn title(result: &Evaluation) -> String {
         };
         let _ = write!(text, ", {count} co-runs given ({by})");
     }
-    let _ = write!(text, ": {} of {} directions tested, {} groups, seed {}", result.tested, result.samples, result.groups, result.seed);
+    let _ = write!(
+        text,
+        ": {} of {} directions tested, {} groups, seed {}",
+        result.tested, result.samples, result.groups, result.seed
+    );
     text
 }
 
@@ -97,7 +101,10 @@ fn remarks(result: &Evaluation) -> Vec<String> {
             let sum: Option<f64> = beyond.iter().map(|fold| Some(fold.count as f64 * of(&fold.mean_pct)?)).sum();
             sum.map_or_else(|| "-".to_owned(), |sum| pct(sum / count as f64))
         };
-        lines.push(format!("Beyond the measured shares, not in the table: {count} directions, mean error {}", mean(|m| m.pairsight)));
+        lines.push(format!(
+            "Beyond the measured shares, not in the table: {count} directions, mean error {}",
+            mean(|m| m.pairsight)
+        ));
     }
     lines.push(match result.noise_floor_pct {
         Some(noise) => format!("Noise of the measured means: {}", pct(noise)),

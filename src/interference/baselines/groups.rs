@@ -30,7 +30,10 @@ const SCHEMES: [Scheme; 5] = [
 /// model, by partner model, by target workload, by configuration. Where none does, all rows are both learnt from and tested.
 pub(super) fn left_out_groups(training: &[&Example]) -> Vec<InnerFold> {
     let all: Vec<usize> = (0..training.len()).collect();
-    SCHEMES.iter().find_map(|scheme| folds(training, *scheme)).unwrap_or_else(|| vec![InnerFold { train: all.clone(), test: all }])
+    SCHEMES
+        .iter()
+        .find_map(|scheme| folds(training, *scheme))
+        .unwrap_or_else(|| vec![InnerFold { train: all.clone(), test: all }])
 }
 
 fn folds(training: &[&Example], (group, may_learn): Scheme) -> Option<Vec<InnerFold>> {

@@ -14,8 +14,7 @@ pub(super) struct ModelLinear([f64; TERMS]);
 impl ModelLinear {
     /// Ordinary least squares of the slowdown; of all solutions the one of least norm. `None` where a row lacks a counter.
     pub(super) fn fit(training: &[&Example]) -> Option<Self> {
-        let rows: Vec<[f64; TERMS]> =
-            training.iter().map(|example| example.sides.as_ref().map(row)).collect::<Option<_>>()?;
+        let rows: Vec<[f64; TERMS]> = training.iter().map(|example| example.sides.as_ref().map(row)).collect::<Option<_>>()?;
         let x = DMatrix::from_fn(rows.len(), TERMS, |i, j| rows[i][j]);
         let y = DVector::from_iterator(training.len(), training.iter().map(|example| example.slowdown));
         let svd = SVD::new(x, true, true);

@@ -38,7 +38,8 @@ impl Utilisations {
         let mut workloads: HashMap<Arc<str>, Vec<AtShare>> = HashMap::new();
         for signature in signatures {
             let share = signature.sm_share;
-            let (pressure, known) = Pressure::new(device, share, signature.duration_us, &KnownCounters::from(&signature.counters));
+            let (pressure, known) =
+                Pressure::new(device, share, signature.duration_us, &KnownCounters::from(&signature.counters));
             let shares = workloads.entry(signature.workload.clone()).or_default();
             let at = shares.iter().position(|(other, _)| *other == share).unwrap_or_else(|| {
                 shares.push((share, [Mean::default(); 2]));

@@ -1,5 +1,5 @@
-//! Evaluation: how well a predictor fitted to some of a set's co-runs predicts the others, beside the baselines. Folds, few-shot
-//! protocol and figures are those of `docs/model.md`; no clock and no file is touched here.
+//! Evaluation: how well a predictor fitted to some of a set's co-runs predicts the others, beside the baselines. The protocol is
+//! that of `docs/evaluation.md`; no clock and no file is touched here.
 
 mod bench;
 mod few_shot;

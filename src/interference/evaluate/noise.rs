@@ -23,11 +23,11 @@ pub enum NoiseBasis {
 /// see what changes from run to run. Iterations are those that `solo.csv` states for the workload and share, since `pair.csv` has
 /// no such column.
 pub(super) fn floor(set: &EvaluationSet<'_>, samples: &Samples) -> Option<(f64, NoiseBasis)> {
-    let repeats = mean(of_repeats(samples)).map(|pct| (pct, NoiseBasis::Repeats));
-    repeats.or_else(|| mean(of_stdev(set, samples)).map(|pct| (pct, NoiseBasis::Stdev)))
+    let repeats = mean_pct(&of_repeats(samples)).map(|pct| (pct, NoiseBasis::Repeats));
+    repeats.or_else(|| mean_pct(&of_stdev(set, samples)).map(|pct| (pct, NoiseBasis::Stdev)))
 }
 
-fn mean(values: Vec<f64>) -> Option<f64> {
+fn mean_pct(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| 100.0 * values.iter().sum::<f64>() / values.len() as f64)
 }
 

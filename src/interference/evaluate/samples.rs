@@ -1,10 +1,6 @@
 //! The timed directions of the sets. Names become numbers in order of first appearance: from here on they are only compared.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::Arc,
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use super::set::EvaluationSet;
 use crate::domain::{PairSample, SmShare};
@@ -110,7 +106,8 @@ impl Samples {
             self.warnings.push(format!("{}: left out {unsigned} co-runs with a workload that has no signature", set.name));
         }
         if without_batch > 0 {
-            self.warnings.push(format!("{}: left out {without_batch} co-runs with a workload whose batch is not known", set.name));
+            self.warnings
+                .push(format!("{}: left out {without_batch} co-runs with a workload whose batch is not known", set.name));
         }
     }
 
@@ -191,7 +188,10 @@ impl Names {
 }
 
 /// `members` by `key`, the groups in order of first appearance.
-pub(super) fn grouped<K: Eq + Hash + Copy>(members: impl IntoIterator<Item = usize>, key: impl Fn(usize) -> K) -> Vec<(K, Vec<usize>)> {
+pub(super) fn grouped<K: Eq + Hash + Copy>(
+    members: impl IntoIterator<Item = usize>,
+    key: impl Fn(usize) -> K,
+) -> Vec<(K, Vec<usize>)> {
     let mut places: HashMap<K, usize> = HashMap::new();
     let mut groups: Vec<(K, Vec<usize>)> = vec![];
     for member in members {

@@ -181,18 +181,20 @@ fn withheld_shares(sets: &[EvaluationSet<'_>], samples: &Samples) -> (Vec<Fold>,
 
 /// True when both signatures and solo latencies of `workload` lie on both sides of `share`.
 fn is_bracketed(profiles: &Profiles, workload: &str, share: SmShare) -> bool {
-    fn around(measured: impl Iterator<Item = SmShare> + Clone, share: SmShare) -> bool {
-        measured.clone().any(|s| s < share) && measured.clone().any(|s| s > share)
-    }
+    // Both are ascending.
+    let around = |first: Option<SmShare>, last: Option<SmShare>| {
+        first.is_some_and(|first| first < share) && last.is_some_and(|last| last > share)
+    };
     profiles.get(workload).is_some_and(|profile| {
-        around(profile.shares.iter().map(|s| s.sm_share), share) && around(profile.solo.iter().map(|s| s.sm_share), share)
+        let (shares, solo) = (&profile.shares, &profile.solo);
+        around(shares.first().map(|s| s.sm_share), shares.last().map(|s| s.sm_share))
+            && around(solo.first().map(|s| s.sm_share), solo.last().map(|s| s.sm_share))
     })
 }
 
 /// One fold: the first set is tested.
 fn other_device(sets: &[EvaluationSet<'_>], samples: &Samples) -> (Vec<Fold>, usize) {
-    let (test, train): (Vec<usize>, Vec<usize>) =
-        (0..samples.directions.len()).partition(|i| samples.directions[*i].set == 0);
+    let (test, train): (Vec<usize>, Vec<usize>) = (0..samples.directions.len()).partition(|i| samples.directions[*i].set == 0);
     let train_groups = grouped(train.iter().copied(), |i| samples.directions[i].set).len();
     let held_out = sets.first().map_or_else(String::new, |set| set.name.to_owned());
     (vec![Fold { held_out, train, test, train_groups, withheld: None }], 1)

@@ -225,8 +225,9 @@ fn few(count: usize, chooser: Chooser) -> Options {
 #[test]
 fn the_test_half_is_the_same_for_every_number_of_samples() {
     let world = World::new(8, &full(), |model| format!("net{model}"));
-    let results = [(0, Chooser::Suggest), (0, Chooser::Random), (1, Chooser::Suggest), (3, Chooser::Suggest), (3, Chooser::Random)]
-        .map(|(count, chooser)| run(&world, &few(count, chooser)));
+    let results =
+        [(0, Chooser::Suggest), (0, Chooser::Random), (1, Chooser::Suggest), (3, Chooser::Suggest), (3, Chooser::Random)]
+            .map(|(count, chooser)| run(&world, &few(count, chooser)));
     let first = &results[0];
     assert!(first.tested < run(&world, &options(Split::UnseenModel)).tested);
     for result in &results {
@@ -311,9 +312,10 @@ fn without_a_counter_the_methods_that_need_it_are_null() {
 
 #[test]
 fn repeated_rows_give_the_noise() {
-    let mut world = World::new(8, &full(), |model| format!("net{model}"));
+    let once: Vec<Plan> = full().into_iter().filter(|(a, b, ..)| a < b).collect();
+    let mut world = World::new(8, &once, |model| format!("net{model}"));
     assert_eq!(run(&world, &options(Split::Random)).noise_floor_pct, None);
-    let again = world.pairs[1].clone();
+    let again = world.pairs[0].clone();
     let slower = again.corun_us.map(|corun| corun.map(|us| us * 1.02));
     world.pairs.push(PairSample { pair_id: "again".into(), corun_us: slower, ..again });
     let result = run(&world, &options(Split::Random));
