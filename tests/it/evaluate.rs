@@ -1,6 +1,6 @@
 //! `evaluate`, from the command line.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fmt::Write as _, fs};
 
 use serde_json::Value;
 
@@ -8,6 +8,22 @@ use crate::cli_support::{Home, bundled, write_dataset};
 
 fn keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// A small set: 8 workloads, each pair of them once, half and half.
+fn lab(home: &Home) -> String {
+    let dir = home.path("lab");
+    write_dataset(&dir, 8, 2);
+    let signatures = fs::read_to_string(dir.join("signature.csv")).unwrap();
+    fs::write(dir.join("signature.csv"), signatures.replace("l2_read_sectors", "l2_sectors")).unwrap();
+    let mut pairs =
+        String::from("pair_id,a_workload,a_sm_share,b_workload,b_sm_share,a_solo_us,b_solo_us,a_corun_us,b_corun_us,campaign\n");
+    for (a, b) in (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b))) {
+        let corun = |v: usize, p: usize| 100.0 * (1.0 + 0.01 * ((v + 1) * (p + 1)) as f64 + 0.02 * ((3 * v + p) % 4) as f64);
+        writeln!(pairs, "{a}-{b},net{a}/b1,0.5,net{b}/b1,0.5,100,100,{},{},one", corun(a, b), corun(b, a)).unwrap();
+    }
+    fs::write(dir.join("pair.csv"), pairs).unwrap();
+    dir.to_str().unwrap().to_owned()
 }
 
 fn without_time(mut result: Value) -> Value {
@@ -18,7 +34,7 @@ fn without_time(mut result: Value) -> Value {
 #[test]
 fn the_json_has_the_promised_keys_and_repeats() {
     let home = Home::empty();
-    let set = bundled("opsim-composed");
+    let set = lab(&home);
     let verb = ["evaluate", "--dataset", &set, "--split", "random", "--seed", "3"];
     let result = home.json(&verb);
     let promised = [
@@ -43,11 +59,8 @@ fn the_json_has_the_promised_keys_and_repeats() {
     }
     assert_eq!(keys(&result["coverage"]), BTreeSet::from(["level", "measured", "median_width_ratio"]));
     assert!(keys(&result["by_confidence_class"]).iter().all(|class| class.starts_with("CONFIDENCE_CLASS_")), "{result}");
-    assert_eq!(
-        (&result["dataset"], &result["split"], &result["few_shot"]),
-        (&"opsim-composed".into(), &"random".into(), &Value::Null)
-    );
-    assert_eq!((&result["samples"], &result["groups"], &result["seed"]), (&58.into(), &29.into(), &3.into()));
+    assert_eq!((&result["dataset"], &result["split"], &result["few_shot"]), (&"lab".into(), &"random".into(), &Value::Null));
+    assert_eq!((&result["samples"], &result["groups"], &result["seed"]), (&56.into(), &28.into(), &3.into()));
     assert_eq!(result["folds"].as_array().unwrap().len(), 5);
     assert_eq!(without_time(home.json(&verb)), without_time(result.clone()));
 
@@ -64,7 +77,8 @@ fn the_json_has_the_promised_keys_and_repeats() {
 fn several_sets_are_one_result_each_but_for_a_device() {
     let home = Home::empty();
     let (composed, operators) = (bundled("opsim-composed"), bundled("opsim-sm-partition"));
-    let both = ["evaluate", "--dataset", &composed, "--dataset", &composed, "--split", "unseen-pair"];
+    let set = lab(&home);
+    let both = ["evaluate", "--dataset", &set, "--dataset", &set, "--split", "unseen-pair"];
     let results = home.json(&both);
     assert_eq!(keys(&results), BTreeSet::from(["results"]));
     assert_eq!(results["results"].as_array().unwrap().len(), 2);
@@ -93,7 +107,7 @@ fn a_share_is_left_out_with_all_that_was_measured_there() {
 #[test]
 fn a_few_samples_and_a_figure() {
     let home = Home::empty();
-    let set = bundled("opsim-composed");
+    let set = lab(&home);
     let verb = ["evaluate", "--dataset", &set, "--split", "unseen-model"];
     let figure = home.path("figure.svg");
     let few = [&verb[..], &["--few-shot-random", "2", "--plot", figure.to_str().unwrap()]].concat();
@@ -119,16 +133,15 @@ fn a_few_samples_and_a_figure() {
 #[test]
 fn an_empty_split_and_bad_rows_say_what_is_wrong() {
     let home = Home::empty();
-    let set = bundled("opsim-composed");
+    let set = lab(&home);
     let said = home.error(1, &["evaluate", "--dataset", &set, "--split", "cross-campaign"]);
     assert!(said.contains("SPLIT_EMPTY"), "{said}");
     let said = home.error(1, &["evaluate", "--dataset", &set, "--split", "random", "--min-batch", "4"]);
     assert!(said.contains("SPLIT_EMPTY"), "{said}");
 
-    let dir = home.path("lab");
-    write_dataset(&dir, 3, 2);
-    let pairs = fs::read_to_string(dir.join("pair.csv")).unwrap();
-    fs::write(dir.join("pair.csv"), pairs.replace("50,50,65", "50,50,-65")).unwrap();
-    let said = home.error(1, &["evaluate", "--dataset", dir.to_str().unwrap(), "--split", "random"]);
-    assert!(said.contains("pair.csv") && said.contains('3'), "{said}");
+    let file = format!("{set}/pair.csv");
+    let pairs = fs::read_to_string(&file).unwrap();
+    fs::write(&file, pairs.replace("\n0-2,net0/b1,0.5,net2/b1,0.5,100,", "\n0-2,net0/b1,0.5,net2/b1,0.5,-100,")).unwrap();
+    let said = home.error(1, &["evaluate", "--dataset", &set, "--split", "random"]);
+    assert!(said.contains("pair.csv") && said.contains('3') && said.contains("a_solo_us"), "{said}");
 }
