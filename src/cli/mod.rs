@@ -5,6 +5,7 @@ mod devices;
 mod example;
 mod export;
 mod failure;
+mod findings;
 mod fit;
 mod healthcheck;
 mod import;
@@ -17,6 +18,7 @@ mod predictor;
 mod serve;
 mod share_arg;
 mod source;
+mod suggest;
 mod table;
 mod verdict;
 mod words;
@@ -58,6 +60,7 @@ pub enum Command {
     Predict(Box<predict::PredictArgs>),
     Import(import::ImportArgs),
     Fit(fit::FitArgs),
+    Suggest(suggest::SuggestArgs),
     Predictor(predictor::PredictorArgs),
     Devices(devices::DevicesArgs),
     Workloads(workloads::WorkloadsArgs),
@@ -92,6 +95,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<()> {
         Command::Predict(args) => predict::run(*args, context).await,
         Command::Import(args) => import::run(args, context).await,
         Command::Fit(args) => fit::run(args, context).await,
+        Command::Suggest(args) => suggest::run(&args),
         Command::Predictor(args) => predictor::run(args, context).await,
         Command::Devices(args) => devices::run(args, context).await,
         Command::Workloads(args) => workloads::run(args, context).await,

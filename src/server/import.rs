@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Longest identifier of an import.
-const MAX_REQUEST_ID_BYTES: usize = 128;
+pub(super) const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// An import under way.
 struct Import {
