@@ -184,24 +184,21 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
     }
 }
 
+/// Refuses a predictor that is worse than the one that answers, as far as the two can be compared.
 async fn check_not_worse(store: &dyn Store, catalog: &Catalog, info: &PredictorInfo) -> anyhow::Result<()> {
     let candidate = Predictor::from_json(&store.predictor_artefact(&info.version).await?);
     let candidate = candidate.map_err(|error| Advice::new(error.to_string(), "--force activates it all the same"))?;
+    let answering = catalog.active.get(&(info.device.clone(), info.sharing_mode));
     match Rivals::of(store, catalog, &candidate).await? {
         Some(rivals) if rivals.worse() => {
-            Err(Advice::new(rivals.to_string(), "--force activates it all the same; the present one goes on answering").into())
+            let hint = "--force activates it all the same; the present one goes on answering";
+            return Err(Advice::new(rivals.to_string(), hint).into());
         }
-        Some(_) => Ok(()),
-        None if catalog
-            .active
-            .get(&(info.device.clone(), info.sharing_mode))
-            .is_some_and(|active| active.version != info.version) =>
-        {
-            note("note: the store has no co-run on which the two predictors could be compared");
-            Ok(())
-        }
-        None => Ok(()),
+        Some(_) => {}
+        None if answering.is_none_or(|answering| answering.version == info.version) => {}
+        None => note("note: the store has no co-run on which the two predictors could be compared"),
     }
+    Ok(())
 }
 
 fn changed(format: FormatArg, version: &str, device: &DeviceId, mode: SharingMode, catalog_version: i64) -> anyhow::Result<()> {

@@ -189,8 +189,11 @@ fn counted(samples: &[&PairSample], known: usize) -> Vec<usize> {
     contents.iter().map(|content| first[content]).collect()
 }
 
+/// A tenant with its figures to the last bit: alone, beside the other, standard deviation.
+type SideContent<'s> = (TenantKey<'s>, [Option<u64>; 3]);
+
 /// What a sample says, whichever of its tenants is called the first and whatever its row is called.
-fn content(sample: &PairSample) -> (SharingMode, [(TenantKey<'_>, [Option<u64>; 3]); 2]) {
+fn content(sample: &PairSample) -> (SharingMode, [SideContent<'_>; 2]) {
     let side = |i: usize| {
         let figures = [Some(sample.solo_us[i]), sample.corun_us[i], sample.stdev_us[i]];
         (tenant(sample, i), figures.map(|figure| figure.map(f64::to_bits)))

@@ -33,10 +33,12 @@ const ATTEMPTS: usize = 8;
 
 /// Additions of this process take turns, one for a device and mode: each learns from what the one before it published.
 #[derive(Default)]
-pub(super) struct Turns(Mutex<BTreeMap<(DeviceId, SharingMode), Arc<tokio::sync::Mutex<()>>>>);
+pub(super) struct Turns(Mutex<BTreeMap<(DeviceId, SharingMode), Turn>>);
+
+type Turn = Arc<tokio::sync::Mutex<()>>;
 
 impl Turns {
-    fn of(&self, device: &DeviceId, mode: SharingMode) -> Arc<tokio::sync::Mutex<()>> {
+    fn of(&self, device: &DeviceId, mode: SharingMode) -> Turn {
         // Nothing that panics runs under the lock.
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.entry((device.clone(), mode)).or_default().clone()

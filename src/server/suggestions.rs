@@ -78,9 +78,12 @@ impl Asked {
             return Err(ServiceError::TooManyPairs(format!("candidates are more than {MAX_CANDIDATES}")));
         }
         let read = |(i, candidate): (usize, &proto::CoRun)| {
-            let corun = corun_from_wire(candidate).and_then(|corun| match corun.workloads.contains(&workload) {
-                true => Ok(corun),
-                false => Err(Invalid::new("workloads", "must have the workload that is asked about as one of the two")),
+            let corun = corun_from_wire(candidate).and_then(|corun| {
+                if corun.workloads.contains(&workload) {
+                    Ok(corun)
+                } else {
+                    Err(Invalid::new("workloads", "must have the workload that is asked about as one of the two"))
+                }
             });
             corun.map_err(|e| e.within(format_args!("candidates[{i}]")))
         };

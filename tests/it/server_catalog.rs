@@ -245,3 +245,49 @@ async fn deletes_a_workload_once() {
     let error = app.catalog().delete_workload(delete("no-such-gpu")).await.unwrap_err();
     assert_refused(&error, Code::NotFound, "DEVICE_UNKNOWN");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fifth_import_at_once_is_refused_and_let_in_when_one_has_ended() {
+    let app = spawn_app().await;
+    let open = async |i: usize| {
+        let (messages, stream) = tokio::sync::mpsc::channel(1);
+        let mut catalog = app.catalog();
+        messages.send(import(&format!("held{i}"), vec![signature("held", "k")])).await.unwrap();
+        let stream = tokio_stream::wrappers::ReceiverStream::new(stream);
+        let call = tokio::spawn(async move { catalog.import_signatures(stream).await });
+        // The first message was taken: the import has its place.
+        messages.reserve().await.unwrap();
+        (messages, call)
+    };
+    let mut held = vec![];
+    for i in 0..4 {
+        held.push(open(i).await);
+    }
+    let fifth = async || send(&app, vec![import("fifth", vec![signature("late", "k")])]).await;
+    let mut refused = fifth().await;
+    // A place is taken when the call arrives, which may be after its first message has left here.
+    for _ in 0..100 {
+        if refused.is_err() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        refused = fifth().await;
+    }
+    let refused = refused.unwrap_err();
+    assert_refused(&refused, Code::ResourceExhausted, "OVERLOADED");
+    assert!(tonic_types::StatusExt::get_details_retry_info(&refused).is_some(), "{refused:?}");
+
+    let (messages, call) = held.pop().unwrap();
+    drop(messages);
+    assert!(!call.await.unwrap().unwrap().into_inner().already_imported);
+    fifth().await.unwrap();
+    // One that is given up leaves its place, too.
+    let (messages, call) = held.pop().unwrap();
+    call.abort();
+    drop(messages);
+    let (_more, _place) = open(9).await;
+    for (messages, call) in held {
+        drop(messages);
+        call.await.unwrap().unwrap();
+    }
+}
