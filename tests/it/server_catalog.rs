@@ -216,6 +216,30 @@ async fn an_import_can_bring_its_device_and_be_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_the_same_whatever_the_catalog_learns_of_its_device() {
+    let app = spawn_app().await;
+    let message = import("again", vec![signature("w", "k")]);
+    let first = send(&app, vec![message.clone()]).await.unwrap();
+    // Another import brings other ceilings, another name and another step.
+    let mut device = import("ceilings", vec![]);
+    device.new_device = Some(Device {
+        display_name: "Another name".to_owned(),
+        sm_count: 100,
+        partition_step: 4,
+        dram_bytes_per_s: Some(Ceiling { value: 1.1e12, basis: CeilingBasis::Measured.into(), source: String::new() }),
+        ..Device::default()
+    });
+    send(&app, vec![device]).await.unwrap();
+    let again = send(&app, vec![message]).await.unwrap();
+    assert_eq!((again.already_imported, again.catalog_version), (true, first.catalog_version));
+    // One that only names the device leaves what is known of it.
+    send(&app, vec![import("later", vec![signature("v", "k")])]).await.unwrap();
+    let get = GetDeviceRequest { device: DEVICE.to_owned() };
+    let known = app.catalog().get_device(get).await.unwrap().into_inner().device.unwrap();
+    assert_eq!((known.display_name.as_str(), known.partition_step), ("Another name", 4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_is_too_large_is_refused() {
     let app = spawn_app_with(|config| config.server.max_import_bytes = 100_000).await;
     let messages = (0..200).map(|i| import("large", vec![signature("w", &format!("{i}{}", "k".repeat(1000)))])).collect();

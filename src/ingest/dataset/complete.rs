@@ -43,11 +43,11 @@ pub(super) fn dataset(dir: &Path, manifest: Manifest, mut content: Content) -> R
         ..counters(&content.signatures)
     };
     let batch = ImportBatch {
-        device: manifest.device,
         signatures: content.signatures,
         solo_latencies: content.solo,
         pair_samples: content.pairs,
         trace: content.trace,
+        ..ImportBatch::new(manifest.device)
     };
     batch.validate().map_err(|invalid| IngestError::of(Place::file(dir), invalid))?;
     Ok(Dataset {
