@@ -65,7 +65,7 @@ fn nothing_is_left_to_be_measured() {
 fn bad_rows_are_reported_with_their_line() {
     let home = Home::empty();
     let dir = home.path("set");
-    let bad = "again,net0/b1,0.5,net1/b1,0.5,50,50,52,55,one\n\
+    let bad = "repeat,net0/b1,0.5,net1/b1,0.5,50,50,52,55,one\n\
                fast,net0/b1,0.5,net2/b1,0.5,50,50,30,55.01,two\n\
                slow,net1/b1,0.5,net2/b1,0.5,50,50,2000,57.01,two\n";
     dataset(&dir, bad);
@@ -80,8 +80,8 @@ fn bad_rows_are_reported_with_their_line() {
     };
     let row = |id: &str, line, side, kind: &str| (id.to_owned(), line, side, kind.to_owned());
     let expected = [
-        row("again", 8, 0, "duplicate"),
-        row("again", 8, 1, "duplicate"),
+        row("repeat", 8, 0, "duplicate"),
+        row("repeat", 8, 1, "duplicate"),
         row("fast", 9, 0, "faster_than_solo"),
         row("slow", 10, 0, "implausible"),
     ];

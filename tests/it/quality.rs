@@ -25,7 +25,7 @@ fn found(findings: &[Finding]) -> Vec<(&str, usize, FindingKind)> {
 fn sound_samples_have_no_finding() {
     let apart = PairSample { campaign: "later".to_owned(), ..corun("c", [1.6, 1.1]) };
     let elsewhere = PairSample { sm_shares: [share(0.3), share(0.5)], ..corun("d", [1.9, 1.4]) };
-    let one_side = PairSample { corun_us: [Some(11.0), None], ..corun("e", [1.0, 1.0]) };
+    let one_side = PairSample { corun_us: [Some(12.0), None], ..corun("e", [1.0, 1.0]) };
     let samples = [corun("a", [1.2, 0.96]), corun("b", [1.21, 0.98]), apart, elsewhere, one_side];
     assert_eq!(examine(&samples), []);
     assert_eq!(weights(&samples), [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]);

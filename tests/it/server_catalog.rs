@@ -297,6 +297,11 @@ async fn a_fifth_import_at_once_is_refused_and_let_in_when_one_has_ended() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         refused = fifth().await;
     }
+    for (i, (_, call)) in held.iter_mut().enumerate() {
+        if call.is_finished() {
+            panic!("import {i} has ended: {:?}", call.await);
+        }
+    }
     let refused = refused.unwrap_err();
     assert_refused(&refused, Code::ResourceExhausted, "OVERLOADED");
     assert!(tonic_types::StatusExt::get_details_retry_info(&refused).is_some(), "{refused:?}");

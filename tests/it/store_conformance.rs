@@ -527,7 +527,7 @@ async fn an_addition_that_fails_leaves_nothing(backend: Arc<Backend>) {
 
 async fn of_additions_at_once_one_is_first(backend: Arc<Backend>) {
     let stores = [backend.open().await, backend.open().await];
-    stores[0].import("r0", &batch(&["w", "v"], &[1.0], 1)).await.unwrap();
+    stores[0].import("import", &batch(&["w", "v"], &[1.0], 1)).await.unwrap();
     stores[0].publish_predictor(&predictor(1), true).await.unwrap();
     let calls = (0..6_u64).map(|i| {
         let store = Arc::clone(&stores[usize::from(i % 2 == 1)]);
