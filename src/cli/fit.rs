@@ -14,18 +14,23 @@ use super::{
     context::{Context, known_devices},
     devices::DeviceFiles,
     failure::{Advice, Misuse},
+    findings,
     output::{FormatArg, note},
-    predictor::terms,
+    predictor::{Rivals, terms},
     table::printable,
 };
 use crate::{
-    domain::{Device, PairSample, Provenance, Signature, SoloLatency, family_of},
+    domain::{Device, PairSample, Provenance, SharingMode, Signature, SoloLatency, family_of},
     ingest::{
         Progress,
         dataset::{self, Dataset},
     },
-    interference::{self, Artefact, FitInput, OperatorRow, Predictor, Source, Term, WorkloadProfile},
+    interference::{
+        self, Artefact, FitInput, OperatorRow, Predictor, Source, Term, WorkloadProfile,
+        quality::{self, Finding},
+    },
     proto,
+    store::{Catalog, Store},
 };
 
 const EXAMPLES: &str = "\
@@ -41,9 +46,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct FitArgs {
-    /// Dataset folder; may be given several times.
-    #[arg(long, value_name = "DIR", required = true)]
-    dataset: Vec<PathBuf>,
+    #[command(flatten)]
+    data: DataArgs,
     /// Store the predictor and make it the one that answers.
     #[arg(long)]
     publish: bool,
@@ -53,13 +57,21 @@ pub struct FitArgs {
     /// Seed of the folds on which the held-out error is taken.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Fit simulated and other sets together.
-    #[arg(long)]
-    allow_mixed_provenance: bool,
     #[command(flatten)]
     files: DeviceFiles,
     #[command(flatten)]
     format: FormatArg,
+}
+
+/// The sets that a predictor is fitted to.
+#[derive(Debug, Args)]
+pub(super) struct DataArgs {
+    /// Dataset folder; may be given several times.
+    #[arg(long, value_name = "DIR", required = true)]
+    dataset: Vec<PathBuf>,
+    /// Fit simulated and other sets together.
+    #[arg(long)]
+    allow_mixed_provenance: bool,
 }
 
 /// What is printed.
@@ -75,6 +87,8 @@ struct Fitted {
     training_mean_error_pct: f64,
     held_out_mean_error_pct: f64,
     terms: Vec<FittedTerm>,
+    /// Co-runs that contradict each other or cannot be believed.
+    findings: Vec<FittedFinding>,
     published: bool,
     catalog_version: Option<i64>,
 }
@@ -86,6 +100,14 @@ struct FittedTerm {
     coefficient: f64,
 }
 
+#[derive(Debug, Serialize)]
+struct FittedFinding {
+    dataset: String,
+    line: u64,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
 impl From<&Term> for FittedTerm {
     fn from(term: &Term) -> Self {
         let channel = proto::Channel::from(term.channel).as_str_name();
@@ -95,7 +117,7 @@ impl From<&Term> for FittedTerm {
 
 /// Runs the verb.
 pub(super) async fn run(args: FitArgs, context: &Context) -> anyhow::Result<()> {
-    let predictor = tokio::task::block_in_place(|| fit(&args))?;
+    let (predictor, findings) = tokio::task::block_in_place(|| fit(&args))?;
     let catalog_version = if args.publish { Some(publish(&predictor, &args, context).await?) } else { None };
     if let Some(file) = &args.out {
         std::fs::write(file, format!("{}\n", predictor.to_json())).with_context(|| file.display().to_string())?;
@@ -112,27 +134,72 @@ pub(super) async fn run(args: FitArgs, context: &Context) -> anyhow::Result<()> 
         training_mean_error_pct: artefact.fit.training_mean_error_pct,
         held_out_mean_error_pct: artefact.fit.held_out_mean_error_pct,
         terms: artefact.terms.iter().map(FittedTerm::from).collect(),
+        findings,
         published: args.publish,
         catalog_version,
     };
     args.format.print(&fitted, || text(&fitted, artefact))
 }
 
-fn fit(args: &FitArgs) -> anyhow::Result<Predictor> {
-    let sets = read(args)?;
-    let Some(first) = sets.first() else { return Err(Misuse("name a set with --dataset".to_owned()).into()) };
-    check_together(first, &sets, args.allow_mixed_provenance)?;
-    let mut later = sets[1..].iter().map(|set| &set.batch.device);
-    let device = later.try_fold(first.batch.device.clone(), |device, newer| newer.merged_with(&device))?;
-    let samples = samples(&sets)?;
-    let profiles = profiles(&device, &sets);
-    let sources = [Source { device: &device, profiles: &profiles, samples: &samples }];
-    let input = FitInput { device: &device, sharing_mode: first.sharing_mode, sources: &sources, seed: args.seed };
-    Ok(Predictor::new(&interference::fit(&input)?)?)
+fn fit(args: &FitArgs) -> anyhow::Result<(Predictor, Vec<FittedFinding>)> {
+    let data = Data::read(&args.data, &args.files)?;
+    let findings = data.findings();
+    let places = findings.iter().map(|row| (format!("{}/pair.csv, line {}", row.dataset, row.line), &row.finding));
+    for line in findings::lines(&places.collect::<Vec<_>>()) {
+        note(format_args!("note: {line}"));
+    }
+    Ok((data.fit(args.seed)?, findings))
 }
 
-fn read(args: &FitArgs) -> anyhow::Result<Vec<Dataset>> {
-    let devices = known_devices(&args.files.device_file)?;
+/// What the sets hold together.
+pub(super) struct Data {
+    /// The device of all of them, with the newest of its ceilings.
+    pub(super) device: Device,
+    /// The mode of all of them.
+    pub(super) sharing_mode: SharingMode,
+    /// The workloads with a signature or a latency.
+    pub(super) profiles: HashMap<Arc<str>, Arc<WorkloadProfile>>,
+    /// The co-runs of all of them.
+    pub(super) samples: Vec<PairSample>,
+    /// Set and line of each co-run.
+    places: Vec<(String, u64)>,
+}
+
+impl Data {
+    /// Reads the sets and checks that they fit together.
+    pub(super) fn read(args: &DataArgs, files: &DeviceFiles) -> anyhow::Result<Self> {
+        let sets = read(args, files)?;
+        let Some(first) = sets.first() else { return Err(Misuse("name a set with --dataset".to_owned()).into()) };
+        check_together(first, &sets, args.allow_mixed_provenance)?;
+        let mut later = sets[1..].iter().map(|set| &set.batch.device);
+        let device = later.try_fold(first.batch.device.clone(), |device, newer| newer.merged_with(&device))?;
+        Ok(Self {
+            sharing_mode: first.sharing_mode,
+            profiles: profiles(&device, &sets),
+            samples: samples(&sets)?,
+            places: sets.iter().flat_map(|set| set.pair_lines.iter().map(|line| (set.name.clone(), *line))).collect(),
+            device,
+        })
+    }
+
+    /// Fits a predictor to all of it.
+    pub(super) fn fit(&self, seed: u64) -> anyhow::Result<Predictor> {
+        let sources = [Source { device: &self.device, profiles: &self.profiles, samples: &self.samples }];
+        let input = FitInput { device: &self.device, sharing_mode: self.sharing_mode, sources: &sources, seed };
+        Ok(Predictor::new(&interference::fit(&input)?)?)
+    }
+
+    fn findings(&self) -> Vec<FittedFinding> {
+        let found = quality::examine(&self.samples).into_iter().map(|finding| {
+            let (dataset, line) = self.places[finding.sample].clone();
+            FittedFinding { dataset, line, finding }
+        });
+        found.collect()
+    }
+}
+
+fn read(args: &DataArgs, files: &DeviceFiles) -> anyhow::Result<Vec<Dataset>> {
+    let devices = known_devices(&files.device_file)?;
     let progress = Progress::on_stderr();
     let sets: Result<Vec<_>, _> = args.dataset.iter().map(|dir| dataset::read(dir, &devices, &progress)).collect();
     progress.finish();
@@ -222,15 +289,27 @@ async fn publish(predictor: &Predictor, args: &FitArgs, context: &Context) -> an
     let device = predictor.artefact.as_ref().map(|artefact| &artefact.device);
     let published = match (store.load_catalog(None).await, device) {
         (Ok(catalog), Some(device)) if !catalog.devices.contains_key(device) => {
-            let dir = args.dataset.first().map(|dir| dir.display().to_string()).unwrap_or_default();
+            let dir = args.data.dataset.first().map(|dir| dir.display().to_string()).unwrap_or_default();
             let hint = format!("`pairsight import dataset {dir}` brings it there");
             Err(Advice::new(format!("device {device} is not in the store, so nothing was published"), hint).into())
         }
-        (Ok(_), _) => store.publish_predictor(predictor, true).await.map_err(anyhow::Error::from),
+        (Ok(catalog), _) => {
+            warn_if_worse(store.as_ref(), &catalog, predictor).await;
+            store.publish_predictor(predictor, true).await.map_err(anyhow::Error::from)
+        }
         (Err(error), _) => Err(error.into()),
     };
     store.close().await;
     published
+}
+
+/// A fit that was asked for is published all the same: it may know devices, ceilings or workloads that the active one does not.
+async fn warn_if_worse(store: &dyn Store, catalog: &Catalog, predictor: &Predictor) {
+    if let Ok(Some(rivals)) = Rivals::of(store, catalog, predictor).await
+        && rivals.worse()
+    {
+        note(format_args!("note: {rivals}; `pairsight predictor rollback` goes back to it"));
+    }
 }
 
 fn text(fitted: &Fitted, artefact: &Artefact) -> String {

@@ -6,6 +6,7 @@ mod evaluate;
 mod example;
 mod export;
 mod failure;
+mod findings;
 mod fit;
 mod healthcheck;
 mod import;
@@ -18,6 +19,7 @@ mod predictor;
 mod serve;
 mod share_arg;
 mod source;
+mod suggest;
 mod table;
 mod verdict;
 mod words;
@@ -60,6 +62,7 @@ pub enum Command {
     Import(import::ImportArgs),
     Fit(fit::FitArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Suggest(suggest::SuggestArgs),
     Predictor(predictor::PredictorArgs),
     Devices(devices::DevicesArgs),
     Workloads(workloads::WorkloadsArgs),
@@ -95,6 +98,7 @@ async fn dispatch(command: Command, context: &Context) -> anyhow::Result<()> {
         Command::Import(args) => import::run(args, context).await,
         Command::Fit(args) => fit::run(args, context).await,
         Command::Evaluate(args) => evaluate::run(&args),
+        Command::Suggest(args) => suggest::run(&args),
         Command::Predictor(args) => predictor::run(args, context).await,
         Command::Devices(args) => devices::run(args, context).await,
         Command::Workloads(args) => workloads::run(args, context).await,

@@ -1,16 +1,18 @@
 //! `predictor`: the fitted models and which of them answers.
 
+mod compare;
 mod diff;
 
 use std::fmt::Write;
 
 use clap::{Args, Subcommand};
+pub(super) use compare::Rivals;
 
 use super::{
     context::Context,
     failure::Advice,
     nearest::did_you_mean,
-    output::FormatArg,
+    output::{FormatArg, note},
     share_arg::parse_mode,
     table::{printable, table},
     words,
@@ -51,8 +53,14 @@ Examples:
 const ACTIVATE_EXAMPLES: &str = "\
 A running daemon answers with it within two seconds.
 
+A predictor that is worse than the one that answers is refused unless --force says otherwise. Of two that were fitted to the same data
+the errors on pairs of workloads left out are compared; of others the mean errors on all co-runs of their device and mode in the
+store. Worse is an error larger by more than a tenth and by more than 0.1 percentage points. Where there is nothing to compare on, a
+note says so.
+
 Examples:
-  pairsight predictor activate 3f2a9c0d11e4b7a8";
+  pairsight predictor activate 3f2a9c0d11e4b7a8
+  pairsight predictor activate 3f2a9c0d11e4b7a8 --force";
 
 const ROLLBACK_EXAMPLES: &str = "\
 Makes the predictor that was active before the present one answer again.
@@ -108,6 +116,9 @@ enum PredictorCommand {
         /// Version, or its first digits.
         #[arg(value_name = "VERSION")]
         predictor: String,
+        /// Also one that is worse than the one that answers.
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         format: FormatArg,
     },
@@ -153,8 +164,11 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             let diff = diff::diff(store, &catalog, [&a, &b]).await?;
             format.print(&diff, || diff::text(&diff))
         }
-        PredictorCommand::Activate { predictor, format } => {
+        PredictorCommand::Activate { predictor, force, format } => {
             let info = find(&catalog, &predictor)?;
+            if !force {
+                check_not_worse(store, &catalog, info).await?;
+            }
             let catalog_version = store.activate_predictor(&info.version).await?;
             changed(format, &info.version, &info.device, info.sharing_mode, catalog_version)
         }
@@ -168,6 +182,23 @@ async fn on(store: &dyn Store, command: PredictorCommand) -> anyhow::Result<()> 
             changed(format, now, &device, mode, catalog_version)
         }
     }
+}
+
+/// Refuses a predictor that is worse than the one that answers, as far as the two can be compared.
+async fn check_not_worse(store: &dyn Store, catalog: &Catalog, info: &PredictorInfo) -> anyhow::Result<()> {
+    let candidate = Predictor::from_json(&store.predictor_artefact(&info.version).await?);
+    let candidate = candidate.map_err(|error| Advice::new(error.to_string(), "--force activates it all the same"))?;
+    let answering = catalog.active.get(&(info.device.clone(), info.sharing_mode));
+    match Rivals::of(store, catalog, &candidate).await? {
+        Some(rivals) if rivals.worse() => {
+            let hint = "--force activates it all the same; the present one goes on answering";
+            return Err(Advice::new(rivals.to_string(), hint).into());
+        }
+        Some(_) => {}
+        None if answering.is_none_or(|answering| answering.version == info.version) => {}
+        None => note("note: the store has no co-run on which the two predictors could be compared"),
+    }
+    Ok(())
 }
 
 fn changed(format: FormatArg, version: &str, device: &DeviceId, mode: SharingMode, catalog_version: i64) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@ mod predict;
 mod predictor;
 mod pressure;
 mod profile;
+pub mod quality;
 mod reason;
 mod solo_curve;
 mod suggest;

@@ -16,7 +16,9 @@ use super::{
     filter::{WorkloadFilter, part_of_name},
     import,
     paging::Page,
+    samples,
     state::Shared,
+    suggestions,
     wire::{device_to_wire, predictor_to_wire, signature_to_wire, workload_to_wire},
 };
 
@@ -171,6 +173,20 @@ impl CatalogService for CatalogCalls {
         request: Request<Streaming<proto::ImportSignaturesRequest>>,
     ) -> Result<Response<proto::ImportSignaturesResponse>, Status> {
         Ok(Response::new(import::receive(&self.shared, request.into_inner()).await?))
+    }
+
+    async fn suggest_samples(
+        &self,
+        request: Request<proto::SuggestSamplesRequest>,
+    ) -> Result<Response<proto::SuggestSamplesResponse>, Status> {
+        Ok(Response::new(suggestions::answer(&self.shared, request.into_inner()).await?))
+    }
+
+    async fn add_samples(
+        &self,
+        request: Request<proto::AddSamplesRequest>,
+    ) -> Result<Response<proto::AddSamplesResponse>, Status> {
+        Ok(Response::new(samples::add(&self.shared, request.into_inner()).await?))
     }
 }
 

@@ -5,7 +5,11 @@ use std::{collections::HashMap, time::Duration};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
-use crate::{domain::Invalid, interference::TenantError, store::StoreError};
+use crate::{
+    domain::{Invalid, SharingMode},
+    interference::TenantError,
+    store::StoreError,
+};
 
 /// Domain of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "pairsight";
@@ -50,6 +54,17 @@ pub enum ServiceError {
         /// The device.
         device: String,
     },
+    /// There is nothing that samples could be learnt by: the generic predictor answers.
+    #[error("no fitted predictor answers for device {device}, {sharing_mode}: fit one first")]
+    PredictorNotFitted {
+        /// The device.
+        device: String,
+        /// The sharing mode.
+        sharing_mode: SharingMode,
+    },
+    /// There are co-runs, and none that can be learnt from.
+    #[error("{0}")]
+    NoUsableSample(String),
     /// A field of the request cannot be used.
     #[error("{}", invalid_message(.0))]
     Invalid(Vec<Invalid>),
@@ -137,6 +152,8 @@ impl ServiceError {
         match self {
             Self::Unknown { resource, .. } => resource.reason(),
             Self::SignatureMissing { .. } => "SIGNATURE_MISSING",
+            Self::PredictorNotFitted { .. } => "PREDICTOR_NOT_FITTED",
+            Self::NoUsableSample(_) => "NO_USABLE_SAMPLE",
             Self::Invalid(_) => "INVALID_FIELD",
             Self::SharesExceedDevice { .. } => "SHARES_EXCEED_DEVICE",
             Self::TooManyPairs(_) => "TOO_MANY_PAIRS",
@@ -156,7 +173,7 @@ impl ServiceError {
     pub fn code(&self) -> Code {
         match self {
             Self::Unknown { .. } => Code::NotFound,
-            Self::SignatureMissing { .. } => Code::FailedPrecondition,
+            Self::SignatureMissing { .. } | Self::PredictorNotFitted { .. } | Self::NoUsableSample(_) => Code::FailedPrecondition,
             Self::Invalid(_) | Self::SharesExceedDevice { .. } | Self::TooManyPairs(_) | Self::PageTokenInvalid => {
                 Code::InvalidArgument
             }
@@ -187,6 +204,8 @@ impl ServiceError {
                 details.set_retry_info(Some(RETRY_AFTER));
             }
             Self::SignatureMissing { .. }
+            | Self::PredictorNotFitted { .. }
+            | Self::NoUsableSample(_)
             | Self::TooManyPairs(_)
             | Self::PageTokenInvalid
             | Self::RequestIdReused(_)

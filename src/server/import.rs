@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use crate::{
-    domain::{Device, DeviceId, ImportBatch, ImportReceipt, Invalid},
+    domain::{DeviceId, ImportBatch, ImportReceipt, Invalid},
     proto::{ImportSignaturesRequest, ImportSignaturesResponse},
     store::{Catalog, Store},
 };
@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Longest identifier of an import.
-const MAX_REQUEST_ID_BYTES: usize = 128;
+pub(super) const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// An import under way.
 struct Import {
@@ -58,8 +58,7 @@ async fn next(
 impl Import {
     fn begin(catalog: &Catalog, first: &ImportSignaturesRequest, place: OwnedSemaphorePermit) -> Result<Self, ServiceError> {
         Invalid::text("request_id", &first.request_id, MAX_REQUEST_ID_BYTES)?;
-        let device = device(catalog, first)?;
-        let batch = ImportBatch::new(device);
+        let batch = batch(catalog, first)?;
         Ok(Self { request_id: first.request_id.clone(), batch, validate_only: false, bytes: 0, _place: place })
     }
 
@@ -123,39 +122,22 @@ fn extend<W, T>(
     Ok(())
 }
 
-/// The device of an import. As far as possible it depends on the request alone, so that the same import sent again has the
-/// same content whatever the catalog has learnt of the device since.
-fn device(catalog: &Catalog, first: &ImportSignaturesRequest) -> Result<Device, ServiceError> {
+/// The empty batch of an import. It depends on the request alone, so that the same import sent again has the same content
+/// whatever the catalog has learnt of the device since: one that the request does not describe is built in, or only named.
+fn batch(catalog: &Catalog, first: &ImportSignaturesRequest) -> Result<ImportBatch, ServiceError> {
     let id = DeviceId::new("device", first.device.as_str())?;
-    let known = catalog.devices.get(&id).map(AsRef::as_ref).or_else(|| devices::built_in(&id));
+    let known = catalog.devices.get(&id).map(AsRef::as_ref);
     if let Some(new_device) = &first.new_device {
         let described = device_from_wire(new_device.clone(), &id).map_err(|e| e.within("new_device"))?;
-        if known.is_some_and(|known| known.sm_count != described.sm_count) {
+        if known.or_else(|| devices::built_in(&id)).is_some_and(|known| known.sm_count != described.sm_count) {
             return Err(ServiceError::field("new_device.sm_count", "is not that of the device that is known by this identifier"));
         }
-        return Ok(described);
+        return Ok(ImportBatch::new(described));
     }
     if let Some(built_in) = devices::built_in(&id) {
-        return Ok(built_in.clone());
+        return Ok(ImportBatch::new(built_in.clone()));
     }
-    known.map(without_ceilings).ok_or_else(|| ServiceError::unknown(Resource::Device, id.as_str()))
-}
-
-/// The part of a device that no import changes.
-fn without_ceilings(device: &Device) -> Device {
-    Device {
-        device_id: device.device_id.clone(),
-        display_name: device.display_name.clone(),
-        compute_capability: None,
-        sm_count: device.sm_count,
-        partition_step: device.partition_step,
-        l2_bytes: None,
-        memory_bytes: None,
-        dram_bytes_per_s: None,
-        l2_bytes_per_s: None,
-        clock_hz: None,
-        origin: device.origin.clone(),
-    }
+    known.cloned().map(ImportBatch::on_known).ok_or_else(|| ServiceError::unknown(Resource::Device, id.as_str()))
 }
 
 fn receipt_to_wire(receipt: &ImportReceipt) -> ImportSignaturesResponse {

@@ -16,9 +16,11 @@ mod paging;
 mod predict;
 mod prediction;
 mod profiling;
+mod samples;
 mod serve;
 mod snapshot;
 mod state;
+pub(crate) mod suggestions;
 pub(crate) mod wire;
 
 pub use error::{DOMAIN, Resource, ServiceError};

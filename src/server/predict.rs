@@ -70,7 +70,7 @@ pub(super) fn predict_placed(
 }
 
 /// The only mode for which the device has a fitted predictor, else `SM_PARTITION`.
-fn default_mode(catalog: &Catalog, device: &DeviceId) -> SharingMode {
+pub(super) fn default_mode(catalog: &Catalog, device: &DeviceId) -> SharingMode {
     let mut fitted = catalog.active.keys().filter(|(fitted, _)| fitted == device).map(|(_, mode)| *mode);
     match (fitted.next(), fitted.next()) {
         (Some(only), None) => only,
@@ -92,7 +92,7 @@ fn shares(pair: &mut Pair<'_>, device: &Device) -> Result<[SmShare; 2], ServiceE
     both(shares)
 }
 
-fn check_total(mode: SharingMode, total: f64) -> Result<(), ServiceError> {
+pub(super) fn check_total(mode: SharingMode, total: f64) -> Result<(), ServiceError> {
     if mode.shares_are_disjoint() && total > 1.0 + SmShare::TOLERANCE {
         return Err(ServiceError::SharesExceedDevice { total });
     }
@@ -116,7 +116,7 @@ fn profiles<'c>(
 }
 
 /// Why there is no profile: a workload of other devices only lacks its signatures here.
-fn no_profile(catalog: &Catalog, device: &DeviceId, workload: &str) -> ServiceError {
+pub(super) fn no_profile(catalog: &Catalog, device: &DeviceId, workload: &str) -> ServiceError {
     if catalog.workloads.values().any(|workloads| workloads.contains_key(workload)) {
         return ServiceError::SignatureMissing { workload: workload.to_owned(), device: device.to_string() };
     }

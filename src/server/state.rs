@@ -12,7 +12,7 @@ use crate::{
     store::{Catalog, Store},
 };
 
-use super::{ServiceError, batch::Placements, predict::predict_placed, snapshot::Snapshots};
+use super::{ServiceError, batch::Placements, predict::predict_placed, samples::Turns, snapshot::Snapshots};
 
 /// Imports at once: each may hold up to `server.max_import_bytes` in memory.
 const MAX_IMPORTS: usize = 4;
@@ -31,6 +31,8 @@ pub(super) struct Shared {
     /// One permit a core: long computations leave the others to short calls.
     computations: Arc<Semaphore>,
     imports: Arc<Semaphore>,
+    /// Turns of those who add samples.
+    pub(super) learning: Turns,
 }
 
 /// One snapshot with all that an answer depends on.
@@ -51,6 +53,7 @@ impl Shared {
             cores,
             computations: Arc::new(Semaphore::new(cores)),
             imports: Arc::new(Semaphore::new(MAX_IMPORTS)),
+            learning: Turns::default(),
         }
     }
 

@@ -241,6 +241,16 @@ fn pair_row(pair: &PairSample) -> PairRow<'_> {
     }
 }
 
+/// The rows of `pairs` as the JSON arrays that [`Table::Pair`] takes.
+pub(super) fn pair_rows(pairs: &[PairSample]) -> serde_json::Result<Vec<String>> {
+    let steps = chunks(Table::Pair, pairs.iter().map(pair_row));
+    let rows = |step| match step {
+        Step::Rows(_, rows) => Some(rows),
+        Step::End => None,
+    };
+    steps.filter_map(|step| step.map(rows).transpose()).collect()
+}
+
 /// `rows` as JSON arrays of bounded size.
 fn chunks<R: Serialize>(table: Table, rows: impl Iterator<Item = R>) -> impl Iterator<Item = serde_json::Result<Step>> {
     let mut rows = rows.peekable();

@@ -55,6 +55,17 @@ pub(super) struct RequestRow {
     receipt: String,
 }
 
+impl RequestRow {
+    /// The receipt, when `content_sha256` is what the request brought.
+    pub(super) fn receipt_of(&self, request_id: &str, content_sha256: &str) -> Result<&str, StoreError> {
+        if self.content_sha256 == content_sha256 {
+            Ok(&self.receipt)
+        } else {
+            Err(StoreError::RequestIdReused(request_id.to_owned()))
+        }
+    }
+}
+
 /// What is kept of a receipt.
 #[derive(Serialize, Deserialize)]
 struct KeptReceipt {
@@ -74,10 +85,8 @@ pub(super) fn receipt_json(receipt: &ImportReceipt) -> Result<String, StoreError
 
 /// The receipt of a request that was served before, when `content_sha256` is what it brought.
 pub(super) fn replayed(request_id: &str, content_sha256: &str, row: &RequestRow) -> Result<ImportReceipt, StoreError> {
-    if row.content_sha256 != content_sha256 {
-        return Err(StoreError::RequestIdReused(request_id.to_owned()));
-    }
-    let kept: KeptReceipt = serde_json::from_str(&row.receipt).map_err(|error| unreadable("a receipt", error))?;
+    let receipt = row.receipt_of(request_id, content_sha256)?;
+    let kept: KeptReceipt = serde_json::from_str(receipt).map_err(|error| unreadable("a receipt", error))?;
     Ok(ImportReceipt {
         signatures: kept.signatures,
         workloads: kept.workloads,

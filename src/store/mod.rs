@@ -11,6 +11,7 @@ mod kept;
 mod limits;
 mod postgres;
 mod rows;
+mod samples;
 mod sqlite;
 mod url;
 
@@ -22,6 +23,7 @@ pub use catalog::{Catalog, PredictorInfo};
 pub use error::StoreError;
 pub use handle::CatalogHandle;
 pub use postgres::PostgresStore;
+pub use samples::{Added, AddedBefore, SampleAddition};
 pub use sqlite::SqliteStore;
 
 use crate::{
@@ -88,6 +90,16 @@ pub trait Store: Send + Sync + 'static {
     /// Stores a valid batch, all or nothing. The same content again under `request_id` changes nothing; other content is
     /// [`StoreError::RequestIdReused`].
     async fn import(&self, request_id: &str, batch: &ImportBatch) -> Result<ImportReceipt, StoreError>;
+
+    /// Stores co-runs and the predictor adapted to them, which answers from then on: all or nothing, and only while the predictor
+    /// that was learnt from is the one that answers, so that of two additions at once the later learns from the earlier. The same
+    /// content again under the same request changes nothing; other content, or one that was imported, is
+    /// [`StoreError::RequestIdReused`].
+    async fn add_samples(&self, addition: SampleAddition) -> Result<Added, StoreError>;
+
+    /// The addition that was made under `request_id`, `None` when there was none; other content is
+    /// [`StoreError::RequestIdReused`].
+    async fn added_before(&self, request_id: &str, content_sha256: &str) -> Result<Option<AddedBefore>, StoreError>;
 
     /// Deletes a workload on a device with all that hangs on it; returns the catalog version.
     async fn delete_workload(&self, device: &DeviceId, workload: &str) -> Result<i64, StoreError>;

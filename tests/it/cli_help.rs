@@ -13,6 +13,7 @@ const VERBS: &[&[&str]] = &[
     &["import", "ncu"],
     &["fit"],
     &["evaluate"],
+    &["suggest"],
     &["predictor"],
     &["predictor", "list"],
     &["predictor", "show"],
@@ -84,6 +85,8 @@ fn usage_errors_exit_with_2_and_say_nothing_on_stdout() {
         &["import", "ncu", "f.csv", "--device", "nvidia-t4", "--workload", "w", "--sm-share", "0.5", "--iterations", "0"],
         &["import", "ncu", "f.csv", "--device", "nvidia-t4", "--workload", "", "--sm-share", "0.5"],
         &["fit"],
+        &["suggest", "--dataset", "x"],
+        &["suggest", "--dataset", "x", "--workload", "w", "--count", "0"],
         &["devices", "list", "--format", "yaml"],
     ];
     let home = Home::empty();

@@ -216,6 +216,30 @@ async fn an_import_can_bring_its_device_and_be_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_the_same_whatever_the_catalog_learns_of_its_device() {
+    let app = spawn_app().await;
+    let message = import("again", vec![signature("w", "k")]);
+    let first = send(&app, vec![message.clone()]).await.unwrap();
+    // Another import brings other ceilings, another name and another step.
+    let mut device = import("ceilings", vec![]);
+    device.new_device = Some(Device {
+        display_name: "Another name".to_owned(),
+        sm_count: 100,
+        partition_step: 4,
+        dram_bytes_per_s: Some(Ceiling { value: 1.1e12, basis: CeilingBasis::Measured.into(), source: String::new() }),
+        ..Device::default()
+    });
+    send(&app, vec![device]).await.unwrap();
+    let again = send(&app, vec![message]).await.unwrap();
+    assert_eq!((again.already_imported, again.catalog_version), (true, first.catalog_version));
+    // One that only names the device leaves what is known of it.
+    send(&app, vec![import("later", vec![signature("v", "k")])]).await.unwrap();
+    let get = GetDeviceRequest { device: DEVICE.to_owned() };
+    let known = app.catalog().get_device(get).await.unwrap().into_inner().device.unwrap();
+    assert_eq!((known.display_name.as_str(), known.partition_step), ("Another name", 4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_is_too_large_is_refused() {
     let app = spawn_app_with(|config| config.server.max_import_bytes = 100_000).await;
     let messages = (0..200).map(|i| import("large", vec![signature("w", &format!("{i}{}", "k".repeat(1000)))])).collect();
@@ -244,4 +268,43 @@ async fn deletes_a_workload_once() {
     }
     let error = app.catalog().delete_workload(delete("no-such-gpu")).await.unwrap_err();
     assert_refused(&error, Code::NotFound, "DEVICE_UNKNOWN");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fifth_import_at_once_is_refused_and_let_in_when_one_has_ended() {
+    let app = spawn_app().await;
+    let open = |name: String| {
+        let (messages, stream) = tokio::sync::mpsc::channel(1);
+        messages.try_send(import(&name, vec![signature("held", "k")])).unwrap();
+        let mut catalog = app.catalog();
+        let stream = tokio_stream::wrappers::ReceiverStream::new(stream);
+        // Goes on only when the other end of the channel is dropped.
+        let call = tokio::spawn(async move { catalog.import_signatures(stream).await });
+        (messages, call)
+    };
+    // Which of the five comes last is chance.
+    let mut held: Vec<_> = (0..5).map(|i| open(format!("held{i}"))).collect();
+    let mut ended = vec![];
+    for _ in 0..200 {
+        ended = (0..5).filter(|i| held[*i].1.is_finished()).collect();
+        if !ended.is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(ended.len(), 1, "one of five is refused, the others have their places");
+    let refused = held.remove(ended[0]).1.await.unwrap().unwrap_err();
+    assert_refused(&refused, Code::ResourceExhausted, "OVERLOADED");
+    assert!(tonic_types::StatusExt::get_details_retry_info(&refused).is_some(), "{refused:?}");
+    let other = send(&app, vec![import("other", vec![signature("late", "k")])]).await.unwrap_err();
+    assert_refused(&other, Code::ResourceExhausted, "OVERLOADED");
+
+    let (messages, call) = held.pop().unwrap();
+    drop(messages);
+    assert!(!call.await.unwrap().unwrap().into_inner().already_imported);
+    send(&app, vec![import("other", vec![signature("late", "k")])]).await.unwrap();
+    for (messages, call) in held {
+        drop(messages);
+        call.await.unwrap().unwrap();
+    }
 }

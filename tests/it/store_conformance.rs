@@ -6,7 +6,7 @@ use futures::future::join_all;
 use pairsight::{
     domain::{CeilingBasis, DeviceId, ImportBatch, SharingMode, SmShare, SoloLatency},
     interference::WorkloadProfile,
-    store::{Catalog, CatalogHandle, PlacedSignature, SignatureCursor, Store, StoreError},
+    store::{Added, AddedBefore, Catalog, CatalogHandle, PlacedSignature, SampleAddition, SignatureCursor, Store, StoreError},
 };
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,10 @@ conformance! {
     a_commit_shows_on_another_handle,
     predictors_are_published_activated_and_rolled_back,
     an_active_predictor_is_taken_over,
+    samples_are_added_with_what_was_learnt,
+    what_was_learnt_from_another_predictor_is_not_stored,
+    an_addition_that_fails_leaves_nothing,
+    of_additions_at_once_one_is_first,
 }
 
 async fn load(store: &Arc<dyn Store>) -> Catalog {
@@ -445,4 +449,93 @@ async fn an_active_predictor_is_taken_over(backend: Arc<Backend>) {
     store.publish_predictor(&predictor(2), true).await.unwrap();
     let third = store.load_catalog(Some(&second)).await.unwrap();
     assert_eq!(third.active[&key].version, predictor(2).version);
+}
+
+/// A co-run that was learnt from beside the predictor of seed `from`, with that of seed `to` as what was learnt.
+fn addition(request_id: &str, pair_id: &str, from: u64, to: Option<u64>) -> SampleAddition {
+    SampleAddition {
+        request_id: request_id.to_owned(),
+        content_sha256: format!("content of {pair_id}"),
+        device: device_id(),
+        sharing_mode: MODE,
+        samples: vec![pair(pair_id, ["w", "v"], 12.0)],
+        learnt_from: predictor(from).version,
+        adapted: to.map(predictor),
+        answer: format!("answer to {request_id}"),
+    }
+}
+
+async fn active(store: &Arc<dyn Store>) -> String {
+    load(store).await.active[&(device_id(), MODE)].version.clone()
+}
+
+async fn rows(store: &Arc<dyn Store>) -> Vec<String> {
+    store.pair_samples(&device_id(), MODE).await.unwrap().into_iter().map(|sample| sample.pair_id).collect()
+}
+
+async fn samples_are_added_with_what_was_learnt(backend: Arc<Backend>) {
+    let store = backend.open().await;
+    store.import("r0", &batch(&["w", "v"], &[1.0], 1)).await.unwrap();
+    store.publish_predictor(&predictor(1), true).await.unwrap();
+    assert_eq!(store.added_before("r1", "content of p1").await.unwrap(), None);
+    let learnt = addition("r1", "p1", 1, Some(2));
+    assert_eq!(store.add_samples(learnt.clone()).await.unwrap(), Added::Now { catalog_version: 3 });
+    assert_eq!((active(&store).await, rows(&store).await), (predictor(2).version, vec!["p1".to_owned()]));
+    assert_eq!(store.pair_samples(&device_id(), MODE).await.unwrap(), learnt.samples);
+
+    let before = AddedBefore { catalog_version: 3, answer: "answer to r1".to_owned() };
+    let other = backend.open().await;
+    assert_eq!(other.added_before("r1", "content of p1").await.unwrap(), Some(before.clone()));
+    assert_eq!(other.add_samples(learnt).await.unwrap(), Added::Before(before));
+    assert!(matches!(store.added_before("r1", "other").await, Err(StoreError::RequestIdReused(id)) if id == "r1"));
+    assert!(matches!(store.add_samples(addition("r1", "p2", 2, None)).await, Err(StoreError::RequestIdReused(_))));
+    assert!(matches!(store.add_samples(addition("r0", "p2", 2, None)).await, Err(StoreError::RequestIdReused(_))));
+    assert!(matches!(store.import("r1", &batch(&["w"], &[1.0], 1)).await, Err(StoreError::RequestIdReused(_))));
+
+    // Nothing learnt leaves the one that answers; the same row again replaces itself.
+    assert_eq!(store.add_samples(addition("r2", "p1", 2, None)).await.unwrap(), Added::Now { catalog_version: 4 });
+    assert_eq!((active(&store).await, rows(&store).await.len()), (predictor(2).version, 1));
+    store.roll_back_predictor(&device_id(), MODE).await.unwrap();
+    assert_eq!(active(&store).await, predictor(1).version);
+}
+
+async fn what_was_learnt_from_another_predictor_is_not_stored(backend: Arc<Backend>) {
+    let store = backend.open().await;
+    store.import("r0", &batch(&["w", "v"], &[1.0], 1)).await.unwrap();
+    assert_eq!(store.add_samples(addition("r1", "p1", 1, None)).await.unwrap(), Added::Overtaken, "none answers");
+    store.publish_predictor(&predictor(1), true).await.unwrap();
+    store.publish_predictor(&predictor(2), true).await.unwrap();
+    assert_eq!(store.add_samples(addition("r1", "p1", 1, Some(3))).await.unwrap(), Added::Overtaken);
+    assert_eq!((active(&store).await, rows(&store).await), (predictor(2).version, vec![]));
+    assert_eq!(store.catalog_version().await.unwrap(), 3);
+    assert_eq!(store.added_before("r1", "content of p1").await.unwrap(), None);
+    assert!(matches!(store.predictor_artefact(&predictor(3).version).await, Err(StoreError::PredictorUnknown(_))));
+    // Learnt anew it is stored.
+    assert_eq!(store.add_samples(addition("r1", "p1", 2, Some(3))).await.unwrap(), Added::Now { catalog_version: 4 });
+}
+
+async fn an_addition_that_fails_leaves_nothing(backend: Arc<Backend>) {
+    let store = backend.open().await;
+    // A predictor may be there before its device, a co-run may not.
+    store.publish_predictor(&predictor(1), true).await.unwrap();
+    store.add_samples(addition("r1", "p1", 1, Some(2))).await.unwrap_err();
+    assert_eq!((active(&store).await, store.catalog_version().await.unwrap()), (predictor(1).version, 1));
+    assert_eq!(store.added_before("r1", "content of p1").await.unwrap(), None);
+    store.import("r0", &batch(&["w", "v"], &[1.0], 1)).await.unwrap();
+    assert_eq!(store.add_samples(addition("r1", "p1", 1, Some(2))).await.unwrap(), Added::Now { catalog_version: 3 });
+}
+
+async fn of_additions_at_once_one_is_first(backend: Arc<Backend>) {
+    let stores = [backend.open().await, backend.open().await];
+    stores[0].import("import", &batch(&["w", "v"], &[1.0], 1)).await.unwrap();
+    stores[0].publish_predictor(&predictor(1), true).await.unwrap();
+    let calls = (0..6_u64).map(|i| {
+        let store = Arc::clone(&stores[usize::from(i % 2 == 1)]);
+        async move { store.add_samples(addition(&format!("r{i}"), &format!("p{i}"), 1, Some(10 + i))).await.unwrap() }
+    });
+    let added = join_all(calls).await;
+    let first: Vec<usize> = (0..6).filter(|i| matches!(added[*i], Added::Now { .. })).collect();
+    assert_eq!((first.len(), added.iter().filter(|added| **added == Added::Overtaken).count()), (1, 5), "{added:?}");
+    assert_eq!(active(&stores[1]).await, predictor(10 + first[0] as u64).version);
+    assert_eq!(rows(&stores[1]).await, [format!("p{}", first[0])]);
 }

@@ -9,7 +9,10 @@ use super::{
     stored::{self, Stored, names, summary},
 };
 use crate::{
-    cli::context::{Context, known_devices},
+    cli::{
+        context::{Context, known_devices},
+        findings,
+    },
     ingest::{
         Progress,
         dataset::{self, DatasetReport},
@@ -58,5 +61,7 @@ fn text(name: &str, report: &DatasetReport, stored: &Stored) -> String {
     if report.trace_entries > 0 {
         facts.insert(3, ("trace entries", report.trace_entries.to_string()));
     }
-    summary(&stored.headline(&format!("dataset {name}")), &facts, &report.warnings)
+    let findings: Vec<_> = report.findings.iter().map(|row| (format!("pair.csv, line {}", row.line), &row.finding)).collect();
+    let notes = [report.warnings.clone(), findings::lines(&findings)].concat();
+    summary(&stored.headline(&format!("dataset {name}")), &facts, &notes)
 }

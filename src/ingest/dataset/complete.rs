@@ -6,10 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Content, Dataset, DatasetReport, manifest::Manifest, table::name_of};
+use super::{Content, Dataset, DatasetReport, RowFinding, manifest::Manifest, table::name_of};
 use crate::{
     domain::{ImportBatch, Signature, SmShare},
     ingest::{IngestError, Place, ncu::metrics::WANTED},
+    interference::quality,
 };
 
 /// A share as a key: equal for shares that are the same.
@@ -37,15 +38,16 @@ pub(super) fn dataset(dir: &Path, manifest: Manifest, mut content: Content) -> R
         solo_latencies_from_kernels: from_kernels as u64,
         pair_samples: content.pairs.len() as u64,
         trace_entries: content.trace.len() as u64,
+        findings: findings(&content),
         warnings: content.warnings,
         ..counters(&content.signatures)
     };
     let batch = ImportBatch {
-        device: manifest.device,
         signatures: content.signatures,
         solo_latencies: content.solo,
         pair_samples: content.pairs,
         trace: content.trace,
+        ..ImportBatch::new(manifest.device)
     };
     batch.validate().map_err(|invalid| IngestError::of(Place::file(dir), invalid))?;
     Ok(Dataset {
@@ -56,6 +58,7 @@ pub(super) fn dataset(dir: &Path, manifest: Manifest, mut content: Content) -> R
         licence: manifest.licence,
         source: manifest.source,
         batch_sizes: content.batch_sizes,
+        pair_lines: content.pair_lines,
         report,
     })
 }
@@ -93,6 +96,11 @@ fn warn(content: &mut Content, from_kernels: usize) {
         warnings.push(format!("{} workloads have a trace but no signature", traced.len()));
     }
     content.warnings.extend(warnings);
+}
+
+fn findings(content: &Content) -> Vec<RowFinding> {
+    let found = quality::examine(&content.pairs);
+    found.into_iter().map(|finding| RowFinding { line: content.pair_lines[finding.sample], finding }).collect()
 }
 
 /// Launches of one iteration of every workload at every share. Rounded at the end: each row has a mean.

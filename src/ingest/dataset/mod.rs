@@ -18,7 +18,10 @@ use serde::Serialize;
 
 use self::table::Table;
 use super::{IngestError, Place, Progress};
-use crate::domain::{Device, DeviceId, ImportBatch, PairSample, SharingMode, Signature, SoloLatency, TraceEntry};
+use crate::{
+    domain::{Device, DeviceId, ImportBatch, PairSample, SharingMode, Signature, SoloLatency, TraceEntry},
+    interference::quality::Finding,
+};
 
 pub use manifest::SignatureBasis;
 
@@ -39,6 +42,8 @@ pub struct Dataset {
     pub source: String,
     /// Batch size of a workload, where a `batch` column states it.
     pub batch_sizes: BTreeMap<Arc<str>, u32>,
+    /// Line of each co-run in `pair.csv`, in the order of the batch.
+    pub pair_lines: Vec<u64>,
     /// What was read and what is missing.
     pub report: DatasetReport,
 }
@@ -72,6 +77,18 @@ pub struct DatasetReport {
     pub metrics_missing: Vec<String>,
     /// What a person should know before trusting it.
     pub warnings: Vec<String>,
+    /// Co-runs that contradict each other or cannot be believed; they are stored all the same, and a fit gives them less weight.
+    pub findings: Vec<RowFinding>,
+}
+
+/// Something wrong with a row of `pair.csv`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RowFinding {
+    /// Line of the row, from 1, in the decompressed text.
+    pub line: u64,
+    /// What is wrong.
+    #[serde(flatten)]
+    pub finding: Finding,
 }
 
 /// What the readers of the single files fill.
@@ -80,6 +97,7 @@ struct Content {
     signatures: Vec<Signature>,
     solo: Vec<SoloLatency>,
     pairs: Vec<PairSample>,
+    pair_lines: Vec<u64>,
     trace: Vec<TraceEntry>,
     batch_sizes: BTreeMap<Arc<str>, u32>,
     warnings: Vec<String>,

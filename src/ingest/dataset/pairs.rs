@@ -78,6 +78,7 @@ pub(super) fn read(mut table: Table, manifest: &Manifest, content: &mut Content)
             untimed += 1;
         } else {
             content.pairs.push(pair);
+            content.pair_lines.push(row.line());
         }
         Ok(())
     })?;

@@ -102,6 +102,11 @@ impl<'t> Row<'t> {
         IngestError::invalid(self.place(column), problem)
     }
 
+    /// Its line, from 1, in the decompressed text.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
     /// The error with the place of this row.
     pub(super) fn of(&self, invalid: Invalid) -> IngestError {
         IngestError::of(Place::line(self.path, self.line), invalid)

@@ -23,6 +23,7 @@ pub(super) async fn import(store: &PostgresStore, request_id: &str, batch: &Impo
         request_id: request_id.to_owned(),
         content_sha256: batch.content_sha256(),
         device: batch.device.clone(),
+        device_is_named: batch.device_is_named,
         receipt: plan.receipt(),
         steps,
     };
@@ -36,6 +37,7 @@ struct Order {
     request_id: String,
     content_sha256: String,
     device: Device,
+    device_is_named: bool,
     receipt: ImportReceipt,
     steps: mpsc::Receiver<Step>,
 }
@@ -47,7 +49,7 @@ impl Order {
         if let Some(before) = before {
             return replayed(&self.request_id, &self.content_sha256, &before).map(Written::Unchanged);
         }
-        merge_device(connection, &self.device, version).await?;
+        merge_device(connection, &self.device, self.device_is_named, version).await?;
         let device = self.device.device_id.as_str();
         while let Some((table, rows)) = feed::next(&mut self.steps).await? {
             let query = sqlx::query(statement(table)).bind(rows).bind(device);
@@ -79,11 +81,12 @@ fn statement(table: Table) -> &'static str {
 }
 
 /// Merges a device into the catalog. Profiles depend on its ceilings: when they change, so do all its workloads.
-async fn merge_device(connection: &mut PgConnection, device: &Device, version: i64) -> Result<(), StoreError> {
+async fn merge_device(connection: &mut PgConnection, device: &Device, named: bool, version: i64) -> Result<(), StoreError> {
     let id = device.device_id.as_str();
     let known: Option<String> = sqlx::query_scalar(sql::DEVICE).bind(id).fetch_optional(&mut *connection).await?;
     let known = known.as_deref().map(rows::device).transpose()?;
     let merged = match &known {
+        Some(known) if named => known.clone(),
         Some(known) => device.merged_with(known).map_err(StoreError::DeviceDiffers)?,
         None => device.clone(),
     };

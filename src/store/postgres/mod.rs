@@ -5,6 +5,7 @@ mod listen;
 mod load;
 mod predictor;
 mod read;
+mod samples;
 mod sql;
 
 use std::{
@@ -26,7 +27,7 @@ use tokio::{sync::Notify, time::timeout};
 use tokio_util::sync::DropGuard;
 
 use super::{
-    Catalog, PlacedSignature, SignatureCursor, Store, StoreError, Written,
+    Added, AddedBefore, Catalog, PlacedSignature, SampleAddition, SignatureCursor, Store, StoreError, Written,
     failure::{self, check_schema},
     limits,
 };
@@ -192,6 +193,14 @@ impl Store for PostgresStore {
 
     async fn import(&self, request_id: &str, batch: &ImportBatch) -> Result<ImportReceipt, StoreError> {
         import::import(self, request_id, batch).await
+    }
+
+    async fn add_samples(&self, addition: SampleAddition) -> Result<Added, StoreError> {
+        samples::add(self, addition.try_into()?).await
+    }
+
+    async fn added_before(&self, request_id: &str, content_sha256: &str) -> Result<Option<AddedBefore>, StoreError> {
+        samples::before(self, request_id, content_sha256).await
     }
 
     async fn delete_workload(&self, device: &DeviceId, workload: &str) -> Result<i64, StoreError> {

@@ -5,6 +5,7 @@ mod load;
 mod open;
 mod predictor;
 mod read;
+mod samples;
 mod sql;
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -17,7 +18,9 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Catalog, PlacedSignature, SignatureCursor, Store, StoreError, Written, failure, limits};
+use super::{
+    Added, AddedBefore, Catalog, PlacedSignature, SampleAddition, SignatureCursor, Store, StoreError, Written, failure, limits,
+};
 use crate::{
     config::DatabaseConfig,
     domain::{DeviceId, ImportBatch, ImportReceipt, PairSample, SharingMode, Signature, TraceEntry},
@@ -130,6 +133,14 @@ impl Store for SqliteStore {
 
     async fn import(&self, request_id: &str, batch: &ImportBatch) -> Result<ImportReceipt, StoreError> {
         import::import(self, request_id, batch).await
+    }
+
+    async fn add_samples(&self, addition: SampleAddition) -> Result<Added, StoreError> {
+        samples::add(self, addition.try_into()?).await
+    }
+
+    async fn added_before(&self, request_id: &str, content_sha256: &str) -> Result<Option<AddedBefore>, StoreError> {
+        samples::before(self, request_id, content_sha256).await
     }
 
     async fn delete_workload(&self, device: &DeviceId, workload: &str) -> Result<i64, StoreError> {

@@ -29,7 +29,7 @@ pub(super) async fn artefact(store: &SqliteStore, version: String) -> Result<Str
     artefact.ok_or(StoreError::PredictorUnknown(version))
 }
 
-async fn keep(
+pub(super) async fn keep(
     connection: &mut SqliteConnection,
     version: i64,
     predictor: NewPredictor,
@@ -78,7 +78,11 @@ async fn return_to(
     Ok(Written::Changed(version))
 }
 
-async fn newest(connection: &mut SqliteConnection, device: &str, mode: &str) -> Result<Option<ActivationRow>, sqlx::Error> {
+pub(super) async fn newest(
+    connection: &mut SqliteConnection,
+    device: &str,
+    mode: &str,
+) -> Result<Option<ActivationRow>, sqlx::Error> {
     sqlx::query_as(sql::NEWEST_ACTIVATION).bind(device).bind(mode).fetch_optional(connection).await
 }
 

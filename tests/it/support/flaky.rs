@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pairsight::{
     domain::{DeviceId, ImportBatch, ImportReceipt, PairSample, SharingMode, Signature, TraceEntry},
     interference::Predictor,
-    store::{Catalog, PlacedSignature, SignatureCursor, Store, StoreError},
+    store::{Added, AddedBefore, Catalog, PlacedSignature, SampleAddition, SignatureCursor, Store, StoreError},
 };
 
 /// Another store, as long as it is not cut off.
@@ -56,6 +56,14 @@ impl Store for Flaky {
 
     async fn import(&self, request_id: &str, batch: &ImportBatch) -> Result<ImportReceipt, StoreError> {
         self.reach()?.import(request_id, batch).await
+    }
+
+    async fn add_samples(&self, addition: SampleAddition) -> Result<Added, StoreError> {
+        self.reach()?.add_samples(addition).await
+    }
+
+    async fn added_before(&self, request_id: &str, content_sha256: &str) -> Result<Option<AddedBefore>, StoreError> {
+        self.reach()?.added_before(request_id, content_sha256).await
     }
 
     async fn delete_workload(&self, device: &DeviceId, workload: &str) -> Result<i64, StoreError> {
