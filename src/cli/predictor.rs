@@ -278,7 +278,10 @@ fn show(predictor: &proto::Predictor, artefact: Option<&Artefact>) -> String {
     );
     if let Some(artefact) = artefact {
         let fit = &artefact.fit;
-        let _ = write!(text, ", training error {:.2}%, seed {}", fit.training_mean_error_pct, fit.seed);
+        if let Some(unseen) = fit.unseen_mean_error_pct {
+            let _ = write!(text, ", {unseen:.2}% on models left out");
+        }
+        let _ = write!(text, ", seed {}", fit.seed);
         let _ = write!(text, "\n\n{}", terms(&artefact.terms));
     }
     text

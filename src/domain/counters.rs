@@ -103,6 +103,9 @@ known_counters! {
     thread_inst_executed,
     /// Warps resident on an active SM, the mean.
     active_warps_avg,
+    /// Cycles in which a warp scheduler issued nothing because all its warps waited for a result, most often from memory; summed
+    /// over the schedulers of the tenant's SMs.
+    sched_cycles_scoreboard,
     /// 1 where the duration was not measured: a known latency was spread evenly over the launches.
     duration_assumed,
 }

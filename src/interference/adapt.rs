@@ -1,6 +1,21 @@
-//! Few samples: what a handful of measured co-runs of a new workload, input or device change in a fitted predictor.
+//! Few samples: what a handful of measured co-runs of a new workload, input or device change in a fitted predictor. The
+//! coefficients of the terms stay as they are; departures and residual follow in closed form.
 
-use super::{Artefact, Predictor, Source};
+use std::{collections::HashMap, sync::Arc};
+
+use nalgebra::{DMatrix, DVector};
+
+use super::{
+    Artefact, Predictor, Source,
+    cholesky::Factor,
+    compose::Law,
+    data::{Data, Direction},
+    fit::observation,
+    residual::{Cast, Kernel, Observation, Residual, Subject, log_ratios},
+};
+
+/// Co-runs from which on each is predicted from the others.
+const LEAVE_ONE_OUT: usize = 4;
 
 /// An adapted predictor, and whether it is better than the one that it comes from.
 #[derive(Debug, Clone)]
@@ -16,13 +31,13 @@ pub struct Adaptation {
 pub struct AdaptationCheck {
     /// Timed directions learnt from.
     pub samples: usize,
-    /// Timed directions without a signature on both sides.
+    /// Timed directions without a signature on both sides, or kept out by what is wrong with them.
     pub left_out: usize,
     /// Mean absolute relative error on the new co-runs before, per cent.
     pub error_before_pct: f64,
     /// The same after: of each co-run with an adaptation to the others; `None` with fewer than 4.
     pub error_after_pct: Option<f64>,
-    /// Logarithm of how much likelier the new co-runs are under the adapted predictor's prior than under the unadapted predictor.
+    /// Logarithm of how much likelier the new co-runs are when the predictor may depart for them than when it may not.
     pub log_evidence_ratio: f64,
     /// It is better: by leave-one-out with 4 co-runs or more, by the evidence with fewer. What is not better is not published.
     pub improves: bool,
@@ -31,8 +46,8 @@ pub struct AdaptationCheck {
 /// Why nothing was adapted.
 #[derive(Debug, thiserror::Error)]
 pub enum AdaptError {
-    /// The predictor was not fitted.
-    #[error("the generic predictor cannot be adapted: fit one for the device first")]
+    /// The predictor was not fitted, or nothing but the channels of it.
+    #[error("the predictor has no residual that could be adapted: fit one for the device first")]
     Generic,
     /// No new co-run has signatures on both sides.
     #[error("none of {given} timed directions has signatures on both sides")]
@@ -42,17 +57,165 @@ pub enum AdaptError {
     },
 }
 
+/// The factor of the covariance of what a predictor was fitted to: what an adaptation starts from. It takes the cube of the number
+/// of observations to make, and their square to use.
+#[derive(Debug)]
+pub(super) struct Posterior {
+    factor: Factor,
+}
+
+impl Posterior {
+    fn of(residual: &Residual) -> Option<Self> {
+        let rows: Vec<&Observation> = residual.observations.iter().collect();
+        let cast = Cast::new(&residual.subjects, &residual.metric);
+        let factor = cast.kernel(residual.priors).factor(&rows)?;
+        Some(Self { factor })
+    }
+}
+
+/// A fitted predictor's residual beside new directions.
+pub(super) struct Beside<'p> {
+    residual: &'p Residual,
+    law: &'p Law,
+    factor: &'p Factor,
+    pub subjects: Vec<Subject>,
+    places: HashMap<(Arc<str>, u64), usize>,
+}
+
+impl<'p> Beside<'p> {
+    /// `None` for a predictor without a residual.
+    pub(super) fn new(predictor: &'p Predictor) -> Option<Self> {
+        let residual = predictor.artefact.as_ref()?.residual.as_ref()?;
+        let posterior = predictor.posterior.get_or_init(|| Posterior::of(residual)).as_ref()?;
+        let subjects = residual.subjects.clone();
+        let places = subjects.iter().enumerate().map(|(i, s)| (key(s), i)).collect();
+        Some(Self { residual, law: &predictor.law, factor: &posterior.factor, subjects, places })
+    }
+
+    /// The place of a subject, taken in if it is new.
+    pub(super) fn subject(&mut self, subject: &Subject) -> usize {
+        *self.places.entry(key(subject)).or_insert_with(|| {
+            self.subjects.push(subject.clone());
+            self.subjects.len() - 1
+        })
+    }
+
+    fn observation(&mut self, direction: &Direction, subjects: &[Subject]) -> Observation {
+        let [victim, partner] = direction.subjects.map(|s| self.subject(&subjects[s]));
+        Observation { victim, partner, ..observation(self.law, direction) }
+    }
+
+    pub(super) fn law(&self) -> &Law {
+        self.law
+    }
+
+    pub(super) fn cast(&self) -> Cast {
+        Cast::new(&self.subjects, &self.residual.metric)
+    }
+
+    pub(super) fn kernel<'c>(&self, cast: &'c Cast) -> Kernel<'c> {
+        cast.kernel(self.residual.priors)
+    }
+
+    /// L⁻¹ times the covariances between what was fitted and `new`.
+    pub(super) fn side(&self, kernel: &Kernel<'_>, new: &[&Observation]) -> DMatrix<f64> {
+        let fitted: Vec<&Observation> = self.residual.observations.iter().collect();
+        let mut side = kernel.matrix(&fitted, new);
+        self.factor.solve_lower(&mut side);
+        side
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share lies in (0, 1]")]
+fn key(subject: &Subject) -> (Arc<str>, u64) {
+    (subject.workload.clone(), (subject.sm_share.get() * 1e6).round() as u64)
+}
+
 /// Adapts `predictor` to the co-runs of `source`, with the coefficients of the terms as they are.
 pub fn adapt(predictor: &Predictor, source: &Source<'_>) -> Result<Adaptation, AdaptError> {
-    let artefact = predictor.artefact.clone().ok_or(AdaptError::Generic)?;
-    let given = source.samples.iter().flat_map(|s| s.corun_us).flatten().count();
-    let check = AdaptationCheck {
-        samples: given,
-        left_out: 0,
-        error_before_pct: 0.0,
-        error_after_pct: None,
-        log_evidence_ratio: 0.0,
-        improves: false,
+    let artefact = predictor.artefact.as_ref().ok_or(AdaptError::Generic)?;
+    let mut beside = Beside::new(predictor).ok_or(AdaptError::Generic)?;
+    let data = Data::gather(&[*source], artefact.sharing_mode);
+    if data.directions.is_empty() {
+        return Err(AdaptError::NoSamples { given: data.given });
+    }
+    let new: Vec<Observation> = data.directions.iter().map(|d| beside.observation(d, &data.subjects)).collect();
+    let new_rows: Vec<&Observation> = new.iter().collect();
+    let cast = beside.cast();
+    let kernel = beside.kernel(&cast);
+    let side = beside.side(&kernel, &new_rows);
+
+    // What the fitted predictor says of the new directions: mean of the residual, and covariance of what is measured.
+    let fitted: Vec<&Observation> = beside.residual.observations.iter().collect();
+    let mut half = DMatrix::from_column_slice(fitted.len(), 1, log_ratios(&fitted).as_slice());
+    beside.factor.solve_lower(&mut half);
+    let left = log_ratios(&new_rows) - side.transpose() * half.column(0);
+    let mut covariance = kernel.matrix(&new_rows, &new_rows) - side.transpose() * &side;
+    for (i, row) in new_rows.iter().enumerate() {
+        covariance[(i, i)] += kernel.noise(row);
+    }
+    let corner = Factor::new(covariance.clone()).ok_or(AdaptError::NoSamples { given: data.given })?;
+
+    let factor = beside.factor.extended(&side, &corner);
+    let rows: Vec<&Observation> = fitted.iter().copied().chain(new_rows.iter().copied()).collect();
+    let alpha = factor.solve(&log_ratios(&rows));
+    let check = check(&data, &new_rows, &kernel, &left, &covariance, &corner);
+    let residual = Residual {
+        observations: rows.iter().map(|row| (*row).clone()).collect(),
+        subjects: beside.subjects.clone(),
+        alpha: alpha.iter().copied().collect(),
+        ..beside.residual.clone()
     };
-    if given == 0 { Err(AdaptError::NoSamples { given }) } else { Ok(Adaptation { artefact, check }) }
+    Ok(Adaptation { artefact: Artefact { residual: Some(residual), ..artefact.clone() }, check })
+}
+
+fn check(
+    data: &Data,
+    new: &[&Observation],
+    kernel: &Kernel<'_>,
+    left: &DVector<f64>,
+    covariance: &DMatrix<f64>,
+    corner: &Factor,
+) -> AdaptationCheck {
+    let mut co_runs: Vec<usize> = data.directions.iter().map(|d| d.configuration).collect();
+    co_runs.sort_unstable();
+    co_runs.dedup();
+    let error_after = || -> Option<f64> {
+        let mut errors = vec![];
+        for co_run in &co_runs {
+            let (out, others): (Vec<usize>, Vec<usize>) =
+                (0..new.len()).partition(|i| data.directions[*i].configuration == *co_run);
+            let known = covariance.select_rows(&others).select_columns(&others).cholesky()?;
+            let others_left = DVector::from_iterator(others.len(), others.iter().map(|i| left[*i]));
+            let weights = known.solve(&others_left);
+            let across = covariance.select_rows(&out).select_columns(&others);
+            let said = across * weights;
+            errors.extend(out.iter().zip(said.iter()).map(|(i, said)| relative_error(left[*i] - said)));
+        }
+        Some(mean_pct(&errors))
+    };
+    // With the noise alone for a covariance, the predictor may not depart.
+    let noise: Vec<f64> = new.iter().map(|row| kernel.noise(row)).collect();
+    let fixed: f64 = left.iter().zip(&noise).map(|(r, noise)| -0.5 * (r * r / noise + noise.ln())).sum();
+    let free = -0.5 * left.dot(&corner.solve(left)) - corner.half_log_determinant();
+    let before = mean_pct(&left.iter().map(|r| relative_error(*r)).collect::<Vec<_>>());
+    let after = if co_runs.len() >= LEAVE_ONE_OUT { error_after() } else { None };
+    let log_evidence_ratio = free - fixed;
+    AdaptationCheck {
+        samples: data.directions.len(),
+        left_out: data.given - data.directions.len(),
+        error_before_pct: before,
+        error_after_pct: after,
+        log_evidence_ratio,
+        improves: after.map_or(log_evidence_ratio > 0.0, |after| after < before),
+    }
+}
+
+/// |predicted - measured| / measured from log(measured / predicted).
+fn relative_error(log_ratio: f64) -> f64 {
+    ((-log_ratio).exp() - 1.0).abs()
+}
+
+fn mean_pct(errors: &[f64]) -> f64 {
+    100.0 * errors.iter().sum::<f64>() / errors.len().max(1) as f64
 }

@@ -6,30 +6,33 @@ use std::sync::Arc;
 
 use super::{
     pressure::Pressure,
-    tenant::{Slice, Tenant},
-    terms::TermSpec,
+    tenant::{OperatorSlice, Tenant},
+    terms::{Feature, JOINT, PARTNER_FACTORS, PARTNERS, TermSpec, VICTIM_FACTORS, VICTIMS},
 };
+use crate::domain::Channel;
 
-/// Operators of a tenant that are looked at for the worst pairs; those beyond run too short to be among them.
-const HEAVIEST: usize = 32;
-
-/// Slices that one pair of operators can have: each operator has one for each of the two measured shares around the tenant's.
+/// Parts that one pair of operators can have: each operator has one for each of the two measured shares around the tenant's.
 const SLICES_OF_A_PAIR: usize = 4;
 
-/// A term with its coefficient.
-#[derive(Clone, Copy)]
-pub(super) struct WeightedTerm {
-    pub spec: &'static TermSpec,
-    pub coefficient: f64,
+/// Channels that terms belong to, in the order of [`ByChannel`].
+pub(super) const CHANNELS: [Channel; 5] =
+    [Channel::DramBandwidth, Channel::L2Bandwidth, Channel::L2Capacity, Channel::LaunchPath, Channel::Presence];
+
+/// A figure a channel of [`CHANNELS`].
+pub(super) type ByChannel = [f64; CHANNELS.len()];
+
+/// The place of a channel in [`CHANNELS`].
+fn place_of(channel: Channel) -> usize {
+    CHANNELS.iter().position(|known| *known == channel).unwrap_or(0)
 }
 
 /// A victim's slowdown with its parts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Composed {
     /// Co-run latency over solo latency.
     pub slowdown: f64,
-    /// What each term adds; the sum is `slowdown - 1`.
-    pub by_term: Vec<f64>,
+    /// What each channel adds; the sum is `slowdown - 1`.
+    pub by_channel: ByChannel,
 }
 
 /// One operator of the victim beside one of the partner.
@@ -41,93 +44,169 @@ pub(super) struct OperatorCost {
     pub time_fraction: f64,
 }
 
-/// A partner laid out for the inner loop.
-struct Partner {
-    pressures: Vec<Pressure>,
-    weights: Vec<f64>,
+/// A joint term with its coefficient.
+#[derive(Debug, Clone, Copy)]
+struct WeightedJoint {
+    joint: usize,
+    channel: usize,
+    coefficient: f64,
 }
 
-impl Partner {
-    fn new(tenant: &Tenant) -> Self {
-        Self {
-            pressures: tenant.slices.iter().map(|s| s.pressure).collect(),
-            weights: tenant.slices.iter().map(|s| tenant.activity * s.weight).collect(),
+/// The channel part of a predictor, laid out for composition.
+#[derive(Debug, Clone)]
+pub(super) struct Law {
+    /// Coefficients of the products, by victim factor and partner factor.
+    products: [[f64; PARTNERS]; VICTIMS],
+    partner_channels: [usize; PARTNERS],
+    joint: Vec<WeightedJoint>,
+}
+
+impl Law {
+    pub(super) fn new<'t>(terms: impl Iterator<Item = (&'t TermSpec, f64)>) -> Self {
+        let partner_channels = std::array::from_fn(|p| place_of(PARTNER_FACTORS[p].channel));
+        let mut law = Self { products: [[0.0; PARTNERS]; VICTIMS], partner_channels, joint: vec![] };
+        for (term, coefficient) in terms.filter(|(_, coefficient)| *coefficient > 0.0) {
+            match term.feature {
+                Feature::Product(victim, partner) => law.products[victim][partner] = coefficient,
+                Feature::Joint(joint) => law.joint.push(WeightedJoint { joint, channel: place_of(term.channel), coefficient }),
+            }
         }
+        law
+    }
+
+    /// What `victim` minds of each factor of a partner.
+    fn sensitivity(&self, victim: &Pressure) -> [f64; PARTNERS] {
+        let mut sensitivity = [0.0; PARTNERS];
+        for (factor, coefficients) in VICTIM_FACTORS.iter().zip(&self.products) {
+            let factor = (factor.of)(victim);
+            for (sum, coefficient) in sensitivity.iter_mut().zip(coefficients) {
+                *sum += factor * coefficient;
+            }
+        }
+        sensitivity
+    }
+
+    /// `S_ij - 1` of one operator beside one other.
+    fn excess(&self, sensitivity: &[f64; PARTNERS], victim: &Pressure, partner: &Pressure) -> f64 {
+        let products: f64 = sensitivity.iter().zip(factors(partner)).map(|(s, factor)| s * factor).sum();
+        products + self.joint.iter().map(|term| term.coefficient * (JOINT[term.joint].phi)(victim, partner)).sum::<f64>()
+    }
+
+    /// The slowdown of `victim` beside `partner`.
+    ///
+    /// The excess of an operator, `1/r_i - 1`, is `1/r_i * sum_j w_j (S_ij - 1) / S_ij`, so it splits by term without a rest.
+    pub(super) fn compose(&self, victim: &Tenant, partner: &Tenant) -> Composed {
+        let columns = partner.parts.len();
+        let pressures: Vec<Pressure> = partner.parts.iter().map(|part| part.pressure).collect();
+        let factors: Vec<[f64; PARTNERS]> = pressures.iter().map(factors).collect();
+        let mut phi = vec![0.0; self.joint.len() * columns];
+        let mut lost = vec![0.0; columns];
+        let mut composed = Composed { slowdown: 0.0, by_channel: ByChannel::default() };
+        for v in &victim.parts {
+            let sensitivity = self.sensitivity(&v.pressure);
+            for (excess, factors) in lost.iter_mut().zip(&factors) {
+                *excess = sensitivity.iter().zip(factors).map(|(s, factor)| s * factor).sum();
+            }
+            for (term, row) in self.joint.iter().zip(phi.chunks_mut(columns)) {
+                (JOINT[term.joint].phi_row)(&v.pressure, &pressures, row);
+                lost.iter_mut().zip(row).for_each(|(excess, phi)| *excess += term.coefficient * *phi);
+            }
+            let rate = rate_beside(&mut lost, partner);
+            composed.slowdown += v.weight / rate;
+            let scale = v.weight / rate;
+            let mut pressed = [0.0; PARTNERS];
+            for (lost, factors) in lost.iter().zip(&factors) {
+                pressed.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += lost * factor);
+            }
+            for ((pressed, sensitivity), channel) in pressed.iter().zip(&sensitivity).zip(&self.partner_channels) {
+                composed.by_channel[*channel] += scale * pressed * sensitivity;
+            }
+            for (term, row) in self.joint.iter().zip(phi.chunks(columns)) {
+                composed.by_channel[term.channel] += scale * term.coefficient * dot(row, &lost);
+            }
+        }
+        composed
+    }
+
+    /// The `count` pairs of operators that add most to the victim's slowdown, worst first, among the heaviest of each tenant.
+    pub(super) fn worst_pairs(&self, victim: &Tenant, partner: &Tenant, count: usize) -> Vec<OperatorCost> {
+        let mut costs = vec![];
+        for v in &victim.heaviest {
+            let sensitivity = self.sensitivity(&v.part.pressure);
+            for p in &partner.heaviest {
+                let excess = self.excess(&sensitivity, &v.part.pressure, &p.part.pressure);
+                let time_fraction = v.part.weight * p.part.weight * partner.activity;
+                if excess > 0.0 {
+                    costs.push(Cost { cost: time_fraction * excess, time_fraction, pair: [v, p] });
+                }
+            }
+        }
+        costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        costs.truncate(count * SLICES_OF_A_PAIR);
+        merged(&costs).into_iter().take(count).collect()
     }
 }
 
-/// The slowdown of `victim` beside `partner`.
-///
-/// The excess of an operator, `1/r_i - 1`, is `1/r_i * sum_j w_j (S_ij - 1) / S_ij`, so it splits by term without a rest.
-pub(super) fn compose(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant) -> Composed {
-    let partner = Partner::new(partner);
-    let columns = partner.weights.len();
-    let mut phi = vec![0.0; terms.len() * columns];
-    let mut slowdowns = vec![0.0; columns];
-    let mut composed = Composed { slowdown: 0.0, by_term: vec![0.0; terms.len()] };
-    for v in &victim.slices {
-        slowdowns.fill(1.0);
-        for (term, row) in terms.iter().zip(phi.chunks_mut(columns)) {
-            (term.spec.phi_row)(&v.pressure, &partner.pressures, row);
-            add_scaled(&mut slowdowns, term.coefficient, row);
-        }
-        let (rate, lost) = rate_beside(&mut slowdowns, &partner.weights);
-        composed.slowdown += v.weight / rate;
-        for ((term, row), sum) in terms.iter().zip(phi.chunks(columns)).zip(&mut composed.by_term) {
-            *sum += v.weight / rate * term.coefficient * dot(row, lost);
-        }
-    }
-    composed
+/// What a partner presses with.
+fn factors(partner: &Pressure) -> [f64; PARTNERS] {
+    std::array::from_fn(|p| (PARTNER_FACTORS[p].of)(partner))
 }
 
 /// Below this rate its complement has lost too many digits.
 const CANCELLED: f64 = 1e-6;
 
-/// The rate `sum_j w_j / S_ij`, with 1 for the time in which the partner is idle; leaves `w_j / S_ij` in place of `S_ij`. Taken as 1
-/// minus what is lost, so that an undisturbed victim's rate is 1 to the last digit.
-fn rate_beside<'s>(slowdowns: &'s mut [f64], weights: &[f64]) -> (f64, &'s [f64]) {
+/// The rate `sum_j w_j / S_ij`, with 1 for the time in which the partner is idle; leaves `w_j / S_ij` in place of `S_ij - 1`. Taken
+/// as 1 minus what is lost, so that an undisturbed victim's rate is 1 to the last digit.
+fn rate_beside(excess: &mut [f64], partner: &Tenant) -> f64 {
     let mut rate = 1.0;
-    for (s, w) in slowdowns.iter_mut().zip(weights) {
-        let quotient = w / *s;
-        rate -= quotient * (*s - 1.0);
-        *s = quotient;
+    for (excess, part) in excess.iter_mut().zip(&partner.parts) {
+        let quotient = partner.activity * part.weight / (1.0 + *excess);
+        rate -= quotient * *excess;
+        *excess = quotient;
     }
     if rate < CANCELLED {
-        let idle = (1.0 - weights.iter().sum::<f64>()).max(0.0);
-        rate = idle + slowdowns.iter().sum::<f64>();
+        let busy: f64 = partner.parts.iter().map(|part| partner.activity * part.weight).sum();
+        rate = (1.0 - busy).max(0.0) + excess.iter().sum::<f64>();
     }
-    (rate, slowdowns)
-}
-
-fn add_scaled<T: Copy + Into<f64>>(sum: &mut [f64], factor: f64, row: &[T]) {
-    sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * (*x).into());
+    rate
 }
 
 fn dot<T: Copy + Into<f64>>(row: &[T], weights: &[f64]) -> f64 {
     row.iter().zip(weights).map(|(x, w)| (*x).into() * w).sum()
 }
 
-/// The features of every pair of slices of a victim and a partner: what a fit needs of a sample.
+/// The features of every pair of parts of a victim and a partner: what a fit needs of a sample.
 pub(super) struct PairFeatures {
     victim_weights: Vec<f64>,
     partner_weights: Vec<f64>,
-    /// By victim slice, term, partner slice. Single precision: a fit of thousands of samples holds hundreds of millions.
+    /// By victim part, term, partner part. Single precision: a fit of thousands of samples holds tens of millions.
     phi: Vec<f32>,
 }
 
 impl PairFeatures {
+    #[expect(clippy::cast_possible_truncation, reason = "seven digits are more than any counter has")]
     pub(super) fn new(terms: &[&TermSpec], victim: &Tenant, partner: &Tenant) -> Self {
-        let partner = Partner::new(partner);
-        let mut row = vec![0.0; partner.weights.len()];
-        let mut phi = Vec::with_capacity(victim.slices.len() * terms.len() * row.len());
-        for v in &victim.slices {
+        let pressures: Vec<Pressure> = partner.parts.iter().map(|part| part.pressure).collect();
+        let pressed: Vec<[f64; PARTNERS]> = pressures.iter().map(factors).collect();
+        let mut row = vec![0.0; pressures.len()];
+        let mut phi = Vec::with_capacity(victim.parts.len() * terms.len() * row.len());
+        for v in &victim.parts {
+            let minded: [f64; VICTIMS] = std::array::from_fn(|i| (VICTIM_FACTORS[i].of)(&v.pressure));
             for term in terms {
-                (term.phi_row)(&v.pressure, &partner.pressures, &mut row);
-                #[expect(clippy::cast_possible_truncation, reason = "seven digits are more than any counter has")]
-                phi.extend(row.iter().map(|phi| *phi as f32));
+                match term.feature {
+                    Feature::Product(v, p) => phi.extend(pressed.iter().map(|pressed| (minded[v] * pressed[p]) as f32)),
+                    Feature::Joint(joint) => {
+                        (JOINT[joint].phi_row)(&v.pressure, &pressures, &mut row);
+                        phi.extend(row.iter().map(|phi| *phi as f32));
+                    }
+                }
             }
         }
-        Self { victim_weights: victim.slices.iter().map(|s| s.weight).collect(), partner_weights: partner.weights, phi }
+        Self {
+            victim_weights: victim.parts.iter().map(|part| part.weight).collect(),
+            partner_weights: partner.parts.iter().map(|part| partner.activity * part.weight).collect(),
+            phi,
+        }
     }
 
     /// The slowdown at `coefficients`; leaves its derivative by each of them in `gradient`.
@@ -140,12 +219,13 @@ impl PairFeatures {
             slowdowns.fill(1.0);
             for (coefficient, row) in coefficients.iter().zip(phi.chunks(columns)) {
                 if *coefficient > 0.0 {
-                    add_scaled(&mut slowdowns, *coefficient, row);
+                    slowdowns.iter_mut().zip(row).for_each(|(s, phi)| *s += coefficient * f64::from(*phi));
                 }
             }
             // d(1/r)/d theta = 1/r^2 sum_j w_j phi_j / S_j^2.
             let squares: Vec<f64> = slowdowns.iter().zip(&self.partner_weights).map(|(s, w)| w / (s * s)).collect();
-            let (rate, _) = rate_beside(&mut slowdowns, &self.partner_weights);
+            let lost: f64 = slowdowns.iter().zip(&self.partner_weights).map(|(s, w)| w * (s - 1.0) / s).sum();
+            let rate = (1.0 - lost).max(CANCELLED);
             slowdown += v / rate;
             for (g, row) in gradient.iter_mut().zip(phi.chunks(columns)) {
                 *g += v / (rate * rate) * dot(row, &squares);
@@ -155,49 +235,30 @@ impl PairFeatures {
     }
 }
 
-/// The `count` pairs of operators that add most to the victim's slowdown, worst first, among the [`HEAVIEST`] of each tenant.
-pub(super) fn worst_pairs(terms: &[WeightedTerm], victim: &Tenant, partner: &Tenant, count: usize) -> Vec<OperatorCost> {
-    let mut costs = vec![];
-    let partners = heaviest(partner);
-    for (v, operator) in heaviest(victim) {
-        for (p, partner_operator) in &partners {
-            let excess = terms.iter().map(|term| term.coefficient * (term.spec.phi)(&v.pressure, &p.pressure)).sum::<f64>();
-            let time_fraction = v.weight * p.weight * partner.activity;
-            if excess > 0.0 {
-                costs.push((time_fraction * excess, time_fraction, operator, *partner_operator));
-            }
-        }
-    }
-    costs.sort_by(|a, b| b.0.total_cmp(&a.0));
-    costs.truncate(count * SLICES_OF_A_PAIR);
-    merged(&costs).into_iter().take(count).collect()
+/// What one slice of the victim loses to one of the partner.
+struct Cost<'t> {
+    cost: f64,
+    time_fraction: f64,
+    pair: [&'t OperatorSlice; 2],
 }
 
 /// One entry a pair of operators, in the order in which they come.
-fn merged(costs: &[(f64, f64, &Arc<str>, &Arc<str>)]) -> Vec<OperatorCost> {
+fn merged(costs: &[Cost<'_>]) -> Vec<OperatorCost> {
     let mut pairs: Vec<OperatorCost> = vec![];
-    for (cost, time_fraction, operator, partner_operator) in costs {
-        let known = pairs.iter_mut().find(|p| p.operator == **operator && p.partner_operator == **partner_operator);
+    for Cost { cost, time_fraction, pair: [operator, partner] } in costs {
+        let known = pairs.iter_mut().find(|p| p.operator == operator.operator && p.partner_operator == partner.operator);
         if let Some(pair) = known {
             let total = pair.time_fraction + time_fraction;
             pair.slowdown = 1.0 + ((pair.slowdown - 1.0) * pair.time_fraction + cost) / total;
             pair.time_fraction = total;
         } else {
             pairs.push(OperatorCost {
-                operator: (*operator).clone(),
-                partner_operator: (*partner_operator).clone(),
+                operator: operator.operator.clone(),
+                partner_operator: partner.operator.clone(),
                 slowdown: 1.0 + cost / time_fraction,
                 time_fraction: *time_fraction,
             });
         }
     }
     pairs
-}
-
-/// The operators in which the tenant spends most of its time.
-fn heaviest(tenant: &Tenant) -> Vec<(&Slice, &Arc<str>)> {
-    let mut slices: Vec<_> = tenant.slices.iter().filter_map(|s| Some((s, s.operator.as_ref()?))).collect();
-    slices.sort_by(|a, b| b.0.weight.total_cmp(&a.0.weight));
-    slices.truncate(HEAVIEST);
-    slices
 }

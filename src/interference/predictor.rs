@@ -1,29 +1,31 @@
 //! A fitted model as an immutable artefact, ready to answer; and the generic one from first principles.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    compose::WeightedTerm,
-    neighbourhood::Neighbourhood,
+    adapt::Posterior,
+    calibration::{Calibration, LEVEL},
+    compose::Law,
     pressure::Needs,
+    residual::{Departures, Residual},
     terms::{self, TermSpec},
 };
 use crate::domain::{Channel, DeviceId, Provenance, SharingMode};
 
 /// Version of the artefact's form; a build reads only its own.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Coefficients of the generic predictor. Beyond a ceiling, a victim that is bound by the resource slows down in proportion to
 /// the demand, for DRAM, L2 and the launch path; evicted L2 hits are DRAM demand. Below it, requests wait for the partner's: half
 /// a service time per unit of its load, the slope of the mean wait in a queue with fixed service times, rho / (2 (1 - rho)), at low
 /// load (Pollaczek-Khinchine).
 const GENERIC_TERMS: [(&str, f64); 6] = [
-    ("dram_bound_product", 0.5),
+    ("dram_bound*dram", 0.5),
     ("dram_oversubscription", 1.0),
-    ("l2_bound_product", 0.5),
+    ("l2_bound*l2", 0.5),
     ("l2_oversubscription", 1.0),
     ("l2_refetch_oversubscription", 1.0),
     ("launch_oversubscription", 1.0),
@@ -53,25 +55,18 @@ pub struct FitReport {
     pub samples: usize,
     /// Timed directions left out because a signature is missing.
     pub left_out: usize,
+    /// Timed directions kept out because of what is wrong with them (see [`super::quality`]).
+    pub kept_out: usize,
     /// Weakest provenance among the samples.
     pub provenance: Provenance,
     /// SHA-256 of the samples, hexadecimal.
     pub data_sha256: String,
-    /// Ridge that was chosen on left-out pairs, dimensionless.
+    /// Ridge that was chosen on left-out directions, dimensionless.
     pub ridge: f64,
-    /// Mean absolute relative error on the fitted directions, per cent.
-    pub training_mean_error_pct: f64,
-    /// The same on directions left out by unordered pair of workloads, per cent.
+    /// Mean absolute relative error on directions left out by configuration, per cent.
     pub held_out_mean_error_pct: f64,
-}
-
-/// Upper bounds from errors on left-out directions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// Level of the bound.
-    pub level: f64,
-    /// That quantile of log(measured / predicted) on left-out directions, at least 0.
-    pub upper_log_ratio: f64,
+    /// The same on directions of models left out, per cent; `None` where too few models are there.
+    pub unseen_mean_error_pct: Option<f64>,
 }
 
 /// A fitted model: all that an answer depends on but the catalog.
@@ -85,10 +80,10 @@ pub struct Artefact {
     pub sharing_mode: SharingMode,
     /// Its terms, those with a coefficient above 0.
     pub terms: Vec<Term>,
+    /// What the channels leave; `None` when it could not be told from noise.
+    pub(super) residual: Option<Residual>,
     /// Bounds.
     pub calibration: Calibration,
-    /// Where the data lies.
-    pub neighbourhood: Neighbourhood,
     /// How it was fitted.
     pub fit: FitReport,
 }
@@ -99,11 +94,11 @@ impl Artefact {
         device: DeviceId,
         sharing_mode: SharingMode,
         terms: Vec<Term>,
+        residual: Option<Residual>,
         calibration: Calibration,
-        neighbourhood: Neighbourhood,
         fit: FitReport,
     ) -> Self {
-        Self { format: FORMAT, device, sharing_mode, terms, calibration, neighbourhood, fit }
+        Self { format: FORMAT, device, sharing_mode, terms, residual, calibration, fit }
     }
 }
 
@@ -127,6 +122,9 @@ pub enum ArtefactError {
         /// Its coefficient.
         coefficient: f64,
     },
+    /// A residual whose parts do not fit together.
+    #[error("predictor artefact: residual: {0}")]
+    Residual(&'static str),
 }
 
 /// A model ready to answer.
@@ -138,9 +136,12 @@ pub struct Predictor {
     pub content_sha256: String,
     /// The artefact; `None` for the generic predictor.
     pub artefact: Option<Artefact>,
-    pub(super) terms: Vec<WeightedTerm>,
+    pub(super) law: Law,
+    pub(super) departures: Option<Departures>,
     pub(super) needs: Needs,
     pub(super) calibration: Calibration,
+    /// What an adaptation starts from; made when the first one asks.
+    pub(super) posterior: Arc<OnceLock<Option<Posterior>>>,
     json: String,
 }
 
@@ -158,13 +159,18 @@ impl Predictor {
             return Err(ArtefactError::Format(artefact.format));
         }
         let terms = artefact.terms.iter().map(weighted).collect::<Result<Vec<_>, _>>()?;
+        if let Some(residual) = &artefact.residual {
+            residual.check().map_err(ArtefactError::Residual)?;
+        }
         let content_sha256 = format!("{:x}", Sha256::digest(json));
         Ok(Self {
             version: content_sha256[..16].to_owned(),
             content_sha256,
             needs: needs(&terms),
-            terms,
+            law: Law::new(terms.into_iter()),
+            departures: artefact.residual.as_ref().map(Departures::new),
             calibration: artefact.calibration.clone(),
+            posterior: Arc::default(),
             artefact: Some(artefact),
             json: json.to_owned(),
         })
@@ -180,16 +186,25 @@ impl Predictor {
     #[must_use]
     pub fn generic() -> &'static Self {
         static GENERIC: LazyLock<Predictor> = LazyLock::new(|| {
-            let weighted =
-                |(name, coefficient): &(&str, f64)| Some(WeightedTerm { spec: terms::term(name)?, coefficient: *coefficient });
+            let weighted = |(name, coefficient): &(&str, f64)| Some((terms::term(name)?, *coefficient));
             let terms: Vec<_> = GENERIC_TERMS.iter().filter_map(weighted).collect();
             Predictor {
                 version: "generic-1".to_owned(),
                 content_sha256: String::new(),
                 artefact: None,
                 needs: needs(&terms),
-                terms,
-                calibration: Calibration { level: 0.9, upper_log_ratio: GENERIC_UPPER_LOG_RATIO },
+                law: Law::new(terms.into_iter()),
+                departures: None,
+                calibration: Calibration {
+                    level: LEVEL,
+                    near: GENERIC_UPPER_LOG_RATIO,
+                    few: GENERIC_UPPER_LOG_RATIO,
+                    far: [GENERIC_UPPER_LOG_RATIO; 3],
+                    solo_curve: 0.0,
+                    threshold: 0.0,
+                    reach: 1.0,
+                },
+                posterior: Arc::default(),
                 json: String::new(),
             }
         });
@@ -203,15 +218,18 @@ impl std::fmt::Debug for Predictor {
     }
 }
 
-fn weighted(term: &Term) -> Result<WeightedTerm, ArtefactError> {
+/// A term with its coefficient.
+type Weighted = (&'static TermSpec, f64);
+
+fn weighted(term: &Term) -> Result<Weighted, ArtefactError> {
     let spec: &'static TermSpec = terms::term(&term.term).ok_or_else(|| ArtefactError::Term(term.term.clone()))?;
     if term.coefficient.is_finite() && term.coefficient >= 0.0 {
-        Ok(WeightedTerm { spec, coefficient: term.coefficient })
+        Ok((spec, term.coefficient))
     } else {
         Err(ArtefactError::Coefficient { term: term.term.clone(), coefficient: term.coefficient })
     }
 }
 
-fn needs(terms: &[WeightedTerm]) -> Needs {
-    terms.iter().fold(Needs::default(), |needs, term| needs.union(term.spec.needs()))
+fn needs(terms: &[Weighted]) -> Needs {
+    terms.iter().fold(Needs::default(), |needs, (term, _)| needs.union(term.needs))
 }

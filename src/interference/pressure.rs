@@ -7,6 +7,11 @@ use crate::domain::{Device, KnownCounters, L2_SECTOR_BYTES, SmShare};
 /// a fit scales its coefficient to it.
 pub(super) const LAUNCH_CEILING_PER_S: f64 = 200_000.0;
 
+/// Warp schedulers of an SM on every NVIDIA GPU since Maxwell.
+const SCHEDULERS_PER_SM: f64 = 4.0;
+/// Warps that an SM holds at most (NVIDIA, "CUDA C++ Programming Guide", compute capabilities 7.0, 8.0 and 9.0); a scale only.
+const WARPS_PER_SM: f64 = 64.0;
+
 /// A quantity that terms are made of, and that a signature may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Need {
@@ -15,10 +20,12 @@ pub(super) enum Need {
     L2Hits,
     Footprint,
     Writes,
+    Stall,
+    Warps,
 }
 
 impl Need {
-    pub(super) const ALL: [Self; 5] = [Self::Dram, Self::L2, Self::L2Hits, Self::Footprint, Self::Writes];
+    pub(super) const ALL: [Self; 7] = [Self::Dram, Self::L2, Self::L2Hits, Self::Footprint, Self::Writes, Self::Stall, Self::Warps];
 
     /// The counter that is asked for when the quantity is missing.
     pub(super) fn counter(self) -> &'static str {
@@ -28,6 +35,8 @@ impl Need {
             Self::L2Hits => "l2_sector_hits",
             Self::Footprint => "cold_l2_miss_bytes",
             Self::Writes => "l2_write_sectors",
+            Self::Stall => "sched_cycles_scoreboard",
+            Self::Warps => "active_warps_avg",
         }
     }
 }
@@ -37,10 +46,14 @@ impl Need {
 pub(super) struct Needs(u8);
 
 impl Needs {
-    pub(super) const ALL: Self = Self(0b1_1111);
+    pub(super) const ALL: Self = Self(0b111_1111);
 
     pub(super) fn of(needs: &[Need]) -> Self {
         needs.iter().fold(Self(0), |set, need| set.with(*need))
+    }
+
+    pub(super) fn has(self, need: Need) -> bool {
+        self.0 & 1 << need as u8 != 0
     }
 
     pub(super) fn with(self, need: Need) -> Self {
@@ -65,12 +78,12 @@ impl Needs {
 
     /// The counters that stand for the quantities in the set.
     pub(super) fn counters(self) -> Vec<&'static str> {
-        Need::ALL.iter().filter(|need| self.0 & 1 << **need as u8 != 0).map(|need| need.counter()).collect()
+        Need::ALL.iter().filter(|need| self.has(**need)).map(|need| need.counter()).collect()
     }
 }
 
 /// Pressure of one operator; every field is dimensionless and at least 0. Missing quantities are 0 and noted in `known`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Pressure {
     /// DRAM bytes per second over the device's ceiling.
     pub dram: f64,
@@ -87,6 +100,12 @@ pub(super) struct Pressure {
     pub reuse: f64,
     /// Footprint over the L2's size, at most 1.
     pub footprint: f64,
+    /// Part of the schedulers' cycles in which all warps waited for a result.
+    pub stall: f64,
+    /// Warps resident on an SM, over [`WARPS_PER_SM`].
+    pub warps: f64,
+    /// Part of the DRAM bytes that is written.
+    pub written: f64,
     /// Launches per second of the workload over [`LAUNCH_CEILING_PER_S`].
     pub launch: f64,
     /// SM share.
@@ -98,7 +117,7 @@ pub(super) struct Pressure {
 impl Pressure {
     /// The pressure of a gap between kernels: launching goes on, nothing else.
     pub(super) fn gap(share: f64, launch: f64) -> Self {
-        Self { dram: 0.0, l2: 0.0, hits: 0.0, insertion: 0.0, writes: 0.0, reuse: 0.0, footprint: 0.0, launch, share, busy: 0.0 }
+        Self { launch, share, ..Self::default() }
     }
 
     /// The pressure of an operator whose launch takes `duration_us`, and which quantities its counters gave.
@@ -122,7 +141,15 @@ impl Pressure {
             .and_then(|us| Some(us * 1e-6 * dram_ceiling? / l2_size?))
             .filter(|reuse| reuse.is_finite());
 
+        let scheduler_cycles =
+            device.clock_hz.as_ref().map(|hz| seconds * hz.value * f64::from(device.sm_count) * share.get() * SCHEDULERS_PER_SM);
+        let stall = counters.sched_cycles_scoreboard.zip(scheduler_cycles).map(|(waited, all)| (waited / all).min(1.0));
+        let warps = counters.active_warps_avg.map(|warps| warps / WARPS_PER_SM);
+        let written = counters.dram_write_bytes.zip(dram_bytes(counters).filter(|bytes| *bytes > 0.0)).map(|(w, all)| w / all);
+
         let known = [
+            (Need::Stall, stall.is_some()),
+            (Need::Warps, warps.is_some()),
             (Need::Dram, dram.is_some()),
             (Need::L2, l2.is_some()),
             (Need::L2Hits, hits.is_some()),
@@ -141,6 +168,9 @@ impl Pressure {
             writes: writes.unwrap_or(0.0),
             reuse: reuse.unwrap_or(0.0),
             footprint: footprint.unwrap_or(0.0).min(1.0),
+            stall: stall.unwrap_or(0.0),
+            warps: warps.unwrap_or(0.0),
+            written: written.unwrap_or(0.0),
             launch: 0.0,
             share: share.get(),
             busy: 1.0,
@@ -159,6 +189,9 @@ impl Pressure {
             writes: mix(self.writes, other.writes),
             reuse: mix(self.reuse, other.reuse),
             footprint: mix(self.footprint, other.footprint),
+            stall: mix(self.stall, other.stall),
+            warps: mix(self.warps, other.warps),
+            written: mix(self.written, other.written),
             launch: mix(self.launch, other.launch),
             share: mix(self.share, other.share),
             busy: mix(self.busy, other.busy),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::pressure::{Needs, Pressure};
+use super::{
+    condense::{Part, condense},
+    pressure::{Needs, Pressure},
+};
 use crate::domain::{Device, KnownCounters, Provenance, Signature, SmShare, SoloLatency};
 
 /// One operator of a workload at one share, as a store or a request holds it.
@@ -61,9 +64,25 @@ pub struct ShareProfile {
     pub clocks_locked: bool,
     /// Some duration was not measured but taken from an even spread of the latency.
     pub durations_assumed: bool,
+    /// The operators condensed; weights are microseconds of an iteration.
+    pub(super) parts: Vec<Part>,
+    /// Places in `operators` of those that take most time, most first.
+    pub(super) heaviest: Vec<usize>,
 }
 
+/// Operators of a tenant that are looked at for the worst pairs; those beyond run too short to be among them.
+const HEAVIEST: usize = 16;
+
 impl ShareProfile {
+    fn condense(&mut self) {
+        let time_us = |op: &OperatorProfile| op.launches * op.duration_us;
+        let parts: Vec<Part> = self.operators.iter().map(|op| Part { weight: time_us(op), pressure: op.pressure }).collect();
+        self.parts = condense(&parts);
+        self.heaviest = (0..self.operators.len()).collect();
+        self.heaviest.sort_by(|a, b| time_us(&self.operators[*b]).total_cmp(&time_us(&self.operators[*a])));
+        self.heaviest.truncate(HEAVIEST);
+    }
+
     /// Time in kernels of one iteration, microseconds.
     #[must_use]
     pub fn kernel_time_us(&self) -> f64 {
@@ -120,6 +139,8 @@ impl WorkloadProfile {
                     operators: vec![],
                     clocks_locked: false,
                     durations_assumed: false,
+                    parts: vec![],
+                    heaviest: vec![],
                 });
                 shares.len() - 1
             });
@@ -134,6 +155,7 @@ impl WorkloadProfile {
                 pressure,
             });
         }
+        shares.iter_mut().for_each(ShareProfile::condense);
         shares.sort_by(|a, b| a.sm_share.get().total_cmp(&b.sm_share.get()));
         let solo = best_solo_latencies(&workload, &shares, solo, provenance);
         let missing_counters = if shares.is_empty() { vec![] } else { Needs::ALL.without(known).counters() };

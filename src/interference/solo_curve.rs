@@ -1,5 +1,6 @@
 //! Solo latency over SM share: measured values at measured shares, log-log between them, and outside by the nearest slope.
 
+use super::fit::Source;
 use crate::domain::{SmShare, SoloLatency};
 
 /// How a value at a share was come by.
@@ -56,4 +57,39 @@ pub(super) fn solo_latency_us(solo: &[SoloLatency], share: SmShare, floor_ratio:
         }
     };
     (latency, at.reach)
+}
+
+/// Elasticity of the latency alone at `share`: -d log(latency) / d log(share) between the measured neighbours on both sides, held
+/// between 0 (more SMs do not help: host, memory or latency set the pace) and 1 (they help in proportion). `None` where fewer
+/// than two shares are measured. `solo` is ascending by share.
+pub(super) fn elasticity(solo: &[SoloLatency], share: SmShare) -> Option<f64> {
+    if solo.len() < 2 {
+        return None;
+    }
+    let below = solo.iter().rposition(|s| s.sm_share != share && s.sm_share.get() < share.get());
+    let above = solo.iter().position(|s| s.sm_share != share && s.sm_share.get() > share.get());
+    let nearest = |fallback: usize| solo.iter().position(|s| s.sm_share == share).unwrap_or(fallback);
+    let last = solo.len() - 1;
+    let (low, high) = match (below, above) {
+        (Some(low), Some(high)) => (low, high),
+        (Some(low), None) if nearest(low) != low => (low, nearest(low)),
+        (None, Some(high)) if nearest(high) != high => (nearest(high), high),
+        (Some(_), None) => (last - 1, last),
+        (None, _) => (0, 1),
+    };
+    let change = (solo[high].latency_us / solo[low].latency_us).ln();
+    Some((-change / (solo[high].sm_share.get() / solo[low].sm_share.get()).ln()).clamp(0.0, 1.0))
+}
+
+/// log(measured / curve) of every measured share that lies between two others, with that share left out.
+pub(super) fn errors(sources: &[Source<'_>]) -> Vec<f64> {
+    let profiles = sources.iter().flat_map(|source| source.profiles.values());
+    let of_profile = profiles.flat_map(|profile| {
+        let solo = &profile.solo;
+        (1..solo.len().saturating_sub(1)).filter(|i| !solo[*i].from_kernels).map(|i| {
+            let others: Vec<SoloLatency> = [&solo[..i], &solo[i + 1..]].concat();
+            (solo[i].latency_us / solo_latency_us(&others, solo[i].sm_share, 0.0).0).ln()
+        })
+    });
+    of_profile.collect()
 }

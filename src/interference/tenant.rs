@@ -1,17 +1,15 @@
 //! A workload placed on a share: what composition works on.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, btree_map::Entry},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use super::{
     ShareProfile, WorkloadProfile,
+    condense::Part,
+    place::Place,
     pressure::{LAUNCH_CEILING_PER_S, Needs, Pressure},
     profile::OperatorRow,
     reason::Reason,
-    solo_curve::{Bracket, Reach, bracket, solo_latency_us},
+    solo_curve::{Bracket, Reach, bracket, elasticity, solo_latency_us},
 };
 use crate::domain::{Device, Provenance, Signature, SmShare, SoloLatency};
 
@@ -28,15 +26,13 @@ pub enum TenantError {
     },
 }
 
-/// A slice of a tenant's time.
+/// An operator's slice of a tenant's time.
 #[derive(Debug, Clone)]
-pub(super) struct Slice {
-    /// The operator that runs; `None` in the gaps between kernels.
-    pub operator: Option<Arc<str>>,
-    /// Fraction of the tenant's solo time, (0, 1].
-    pub weight: f64,
-    /// What it asks of the shared resources.
-    pub pressure: Pressure,
+pub(super) struct OperatorSlice {
+    /// The operator.
+    pub operator: Arc<str>,
+    /// Fraction of the tenant's solo time and what it asks of the shared resources.
+    pub part: Part,
 }
 
 /// A workload placed on a share of a device's SMs.
@@ -52,8 +48,18 @@ pub struct Tenant {
     pub provenance: Provenance,
     /// What a reader has to know of it.
     pub reasons: Vec<Reason>,
-    /// Its solo time, cut by operator; the weights add up to 1.
-    pub(super) slices: Vec<Slice>,
+    /// Its solo time, cut by pressure, the gaps between kernels included; the weights add up to 1.
+    pub(super) parts: Vec<Part>,
+    /// The operators that take most of it.
+    pub(super) heaviest: Vec<OperatorSlice>,
+    /// Where it lies among others.
+    pub(super) place: Place,
+    /// It stands between two measured shares.
+    pub(super) interpolated: bool,
+    /// The workload, by whose name a predictor knows it.
+    pub(super) workload: Arc<str>,
+    /// The model that it is an input of.
+    pub(super) family: Arc<str>,
     /// Quantities that every operator's counters gave.
     pub(super) known: Needs,
     /// Name for people.
@@ -83,13 +89,32 @@ impl Tenant {
         let solo_us = solo_latency_us.unwrap_or(curve_us);
         let latencies = profile.solo.iter().map(|solo| solo.provenance).filter(|_| solo_latency_us.is_none());
         let provenance = latencies.fold(provenance, Provenance::max);
+        let scale = solo_us / curve_us;
+        let speed = |measured: &ShareProfile| {
+            let solo_us = curve.at(measured.sm_share).0 * scale;
+            (solo_us, if at.reach == Reach::Extrapolated { solo_us / (curve_us * scale) } else { 1.0 })
+        };
+        let (mut parts, mut heaviest) = (vec![], vec![]);
+        for (index, mixture) in [(at.low, 1.0 - at.fraction), (at.high, at.fraction)] {
+            if mixture > 0.0 {
+                let measured = &profile.shares[index];
+                let (solo_us, speed) = speed(measured);
+                Slicing::new(measured, sm_share, mixture, solo_us, speed).slice(&mut parts, &mut heaviest);
+            }
+        }
+        let elasticity = elasticity(&profile.solo, sm_share);
         let mut tenant = Self {
             sm_share,
             solo_latency_us: solo_us,
             activity,
             provenance,
             reasons: vec![],
-            slices: slices(profile, at, &curve, sm_share, solo_us / curve_us),
+            place: Place::of(&parts, solo_us, elasticity, profile.known),
+            parts,
+            heaviest,
+            interpolated: at.reach == Reach::Interpolated || curve_reach == Reach::Interpolated && solo_latency_us.is_none(),
+            workload: profile.workload.clone(),
+            family: profile.family.clone(),
             known: profile.known,
             label: profile.workload.to_string(),
         };
@@ -139,37 +164,51 @@ fn memory_ratio(share: &ShareProfile) -> f64 {
     bound / share.kernel_time_us()
 }
 
-/// Cuts the solo time by operator. Between two measured shares it is a mixture of both, weighted by the logarithm of the share;
-/// outside, the nearest share's operators at the rate at which the extrapolated latency lets them run. `scale` is the tenant's
-/// solo latency over the curve's.
-fn slices(profile: &WorkloadProfile, at: Bracket, curve: &SoloCurve<'_>, share: SmShare, scale: f64) -> Vec<Slice> {
-    let mut slices = vec![];
-    for (index, mixture) in [(at.low, 1.0 - at.fraction), (at.high, at.fraction)] {
-        if mixture > 0.0 {
-            let measured = &profile.shares[index];
-            let solo_us = curve.at(measured.sm_share).0 * scale;
-            let speed = if at.reach == Reach::Extrapolated { solo_us / (curve.at(share).0 * scale) } else { 1.0 };
-            push_slices(&mut slices, measured, share, mixture, solo_us, speed);
-        }
-    }
-    slices
+/// How the operators of one measured share fill a tenant's time. Between two measured shares a tenant is a mixture of both,
+/// weighted by the logarithm of the share; outside, it is the nearest share's operators at the rate at which the extrapolated
+/// latency lets them run.
+///
+/// Where the kernels take longer than the solo latency, they were timed under slower clocks than it was: they are taken to run
+/// faster in proportion. Where they take less, the rest of the time is gaps.
+struct Slicing<'a> {
+    measured: &'a ShareProfile,
+    share: f64,
+    mixture: f64,
+    kernels_us: f64,
+    total_us: f64,
+    faster: f64,
+    launch: f64,
 }
 
-/// Adds the slices of one measured share. Where the kernels take longer than the solo latency, they were timed under slower
-/// clocks than it was: they are taken to run faster in proportion. Where they take less, the rest of the time is gaps.
-fn push_slices(slices: &mut Vec<Slice>, measured: &ShareProfile, share: SmShare, mixture: f64, solo_us: f64, speed: f64) {
-    let kernels_us = measured.kernel_time_us();
-    let faster = (kernels_us / solo_us).max(1.0) * speed;
-    let launch = measured.launches() / (solo_us * 1e-6) * speed / LAUNCH_CEILING_PER_S;
-    let total_us = kernels_us.max(solo_us);
-    for op in &measured.operators {
-        let pressure = Pressure { launch, share: share.get(), ..op.pressure.sped_up(faster) };
-        let weight = mixture * op.launches * op.duration_us / total_us;
-        slices.push(Slice { operator: Some(op.operator.clone()), weight, pressure });
+impl<'a> Slicing<'a> {
+    fn new(measured: &'a ShareProfile, share: SmShare, mixture: f64, solo_us: f64, speed: f64) -> Self {
+        let kernels_us = measured.kernel_time_us();
+        Self {
+            measured,
+            share: share.get(),
+            mixture,
+            kernels_us,
+            total_us: kernels_us.max(solo_us),
+            faster: (kernels_us / solo_us).max(1.0) * speed,
+            launch: measured.launches() / (solo_us * 1e-6) * speed / LAUNCH_CEILING_PER_S,
+        }
     }
-    let gap = 1.0 - kernels_us / total_us;
-    if gap > 1e-9 {
-        slices.push(Slice { operator: None, weight: mixture * gap, pressure: Pressure::gap(share.get(), launch) });
+
+    fn part(&self, time_us: f64, pressure: &Pressure) -> Part {
+        let pressure = Pressure { launch: self.launch, share: self.share, ..pressure.sped_up(self.faster) };
+        Part { weight: self.mixture * time_us / self.total_us, pressure }
+    }
+
+    fn slice(&self, parts: &mut Vec<Part>, heaviest: &mut Vec<OperatorSlice>) {
+        parts.extend(self.measured.parts.iter().map(|part| self.part(part.weight, &part.pressure)));
+        let gap = 1.0 - self.kernels_us / self.total_us;
+        if gap > 1e-9 {
+            parts.push(Part { weight: self.mixture * gap, pressure: Pressure::gap(self.share, self.launch) });
+        }
+        heaviest.extend(self.measured.heaviest.iter().map(|index| {
+            let op = &self.measured.operators[*index];
+            OperatorSlice { operator: op.operator.clone(), part: self.part(op.launches * op.duration_us, &op.pressure) }
+        }));
     }
 }
 
@@ -191,43 +230,4 @@ fn reasons(tenant: &Tenant, profile: &WorkloadProfile, at: Bracket, reach: Reach
         reasons.push(Reason::durations_assumed(&tenant.label));
     }
     reasons
-}
-
-/// Slices up to which a tenant is composed as it is.
-const FEW_SLICES: usize = 32;
-
-impl Tenant {
-    /// What composition works on: the tenant itself, or condensed as for a fit when it has many slices, since the cost grows with
-    /// the product of both tenants'.
-    pub(super) fn light(&self) -> Cow<'_, Self> {
-        if self.slices.len() > FEW_SLICES { Cow::Owned(self.condensed()) } else { Cow::Borrowed(self) }
-    }
-
-    /// The same tenant with slices of much the same pressure made one, so that a fit over thousands of samples holds tens of
-    /// slices a tenant and not hundreds. Pressures are averaged by time; cells are a twentieth of a ceiling wide.
-    pub(super) fn condensed(&self) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "pressures are far below the range of an i64")]
-        fn cell(value: f64) -> i64 {
-            (value * 20.0).round() as i64
-        }
-        let mut cells: BTreeMap<[i64; 8], Slice> = BTreeMap::new();
-        for slice in &self.slices {
-            let p = &slice.pressure;
-            let key = [p.dram, p.l2, p.hits, p.insertion, p.writes, p.reuse.min(1.0).sqrt(), p.footprint, p.busy].map(cell);
-            match cells.entry(key) {
-                Entry::Vacant(entry) => {
-                    entry.insert(slice.clone());
-                }
-                Entry::Occupied(mut entry) => entry.get_mut().absorb(slice),
-            }
-        }
-        Self { slices: cells.into_values().collect(), ..self.clone() }
-    }
-}
-
-impl Slice {
-    fn absorb(&mut self, other: &Self) {
-        self.pressure = self.pressure.mixed_with(&other.pressure, other.weight / (self.weight + other.weight));
-        self.weight += other.weight;
-    }
 }

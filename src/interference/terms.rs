@@ -1,25 +1,41 @@
 //! The terms of the channel part. Each is a feature phi of a victim operator and a partner operator: at least 0, nondecreasing
 //! in the partner's pressure, and 0 when the partner is idle. `docs/model.md` has the reason for each.
 //!
-//! To add a term, add a row to [`TERMS`]: nothing else depends on their number or order, and artefacts name them.
+//! Most are products of a factor of the victim and a factor of the partner; those are cheap, because a victim's factors are
+//! summed up before the partner is looked at. To add one, add a row to [`VICTIM_FACTORS`] or [`PARTNER_FACTORS`]. The others
+//! look at both at once: rows of [`JOINT`]. Nothing else depends on number or order, and artefacts name them.
+
+use std::sync::LazyLock;
 
 use super::pressure::{Need, Needs, Pressure};
 use crate::domain::Channel;
 
 /// A term: what it is called, which channel it belongs to, what it needs, and its feature.
+#[derive(Debug, Clone)]
 pub(super) struct TermSpec {
-    pub name: &'static str,
+    pub name: String,
     pub channel: Channel,
-    needs: &'static [Need],
-    /// The feature of one victim operator beside one partner operator.
-    pub phi: fn(&Pressure, &Pressure) -> f64,
-    /// The same beside each of the partner's operators: one call a row, so that the inner loop has none.
-    pub phi_row: fn(&Pressure, &[Pressure], &mut [f64]),
+    pub needs: Needs,
+    pub feature: Feature,
+}
+
+/// How a feature is come by.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Feature {
+    /// A factor of the victim times one of the partner: places in [`VICTIM_FACTORS`] and [`PARTNER_FACTORS`].
+    Product(usize, usize),
+    /// Place in [`JOINT`].
+    Joint(usize),
 }
 
 impl TermSpec {
-    pub(super) fn needs(&self) -> Needs {
-        Needs::of(self.needs)
+    /// The feature of one victim operator beside one partner operator.
+    #[cfg(test)]
+    pub(super) fn phi(&self, victim: &Pressure, partner: &Pressure) -> f64 {
+        match self.feature {
+            Feature::Product(v, p) => (VICTIM_FACTORS[v].of)(victim) * (PARTNER_FACTORS[p].of)(partner),
+            Feature::Joint(joint) => (JOINT[joint].phi)(victim, partner),
+        }
     }
 }
 
@@ -28,27 +44,77 @@ pub(super) fn term(name: &str) -> Option<&'static TermSpec> {
     TERMS.iter().find(|term| term.name == name)
 }
 
-/// By how much the sum of two demands passes `knot` because of the partner's.
-fn hinge(victim: f64, partner: f64, knot: f64) -> f64 {
-    (victim + partner - knot).max(0.0) - (victim - knot).max(0.0)
+/// All terms.
+pub(super) static TERMS: LazyLock<Vec<TermSpec>> = LazyLock::new(|| {
+    let joint = JOINT.iter().enumerate().map(|(i, joint)| TermSpec {
+        name: joint.name.to_owned(),
+        channel: joint.channel,
+        needs: Needs::of(joint.needs),
+        feature: Feature::Joint(i),
+    });
+    let product = |v: usize, p: usize| {
+        let (victim, partner) = (&VICTIM_FACTORS[v], &PARTNER_FACTORS[p]);
+        TermSpec {
+            name: format!("{}*{}", victim.name, partner.name),
+            channel: partner.channel,
+            needs: Needs::of(victim.needs).union(Needs::of(partner.needs)),
+            feature: Feature::Product(v, p),
+        }
+    };
+    let products = (0..VICTIM_FACTORS.len()).flat_map(|v| (0..PARTNER_FACTORS.len()).map(move |p| product(v, p)));
+    joint.chain(products).collect()
+});
+
+/// A factor of the victim: how much it minds.
+pub(super) struct VictimFactor {
+    pub name: &'static str,
+    needs: &'static [Need],
+    pub of: fn(&Pressure) -> f64,
 }
 
-/// How far a use of a resource comes to all that the tenant's SMs could ask of it: near 1 it is bound by that resource.
-fn boundness(use_ratio: f64, share: f64) -> f64 {
-    (use_ratio / share).min(1.0)
+/// A factor of the partner: how hard it presses. 0 when it is idle.
+pub(super) struct PartnerFactor {
+    pub name: &'static str,
+    pub channel: Channel,
+    needs: &'static [Need],
+    pub of: fn(&Pressure) -> f64,
 }
 
-/// Part of the victim's L2 hits that a partner's insertions evict: those pass the room that the victim's footprint leaves
-/// within one reuse interval.
-fn evicted(victim: &Pressure, partner: &Pressure, insertion: f64) -> f64 {
-    let inserted = victim.reuse * insertion * partner.busy;
-    (inserted - (1.0 - victim.footprint)).clamp(0.0, 1.0)
+/// A feature of both at once.
+pub(super) struct Joint {
+    name: &'static str,
+    channel: Channel,
+    needs: &'static [Need],
+    pub phi: fn(&Pressure, &Pressure) -> f64,
+    /// The same beside each of the partner's operators: one call a row, so that the inner loop has none.
+    pub phi_row: fn(&Pressure, &[Pressure], &mut [f64]),
 }
 
-macro_rules! terms {
+/// Number of [`VICTIM_FACTORS`].
+pub(super) const VICTIMS: usize = 9;
+/// Number of [`PARTNER_FACTORS`].
+pub(super) const PARTNERS: usize = 8;
+
+macro_rules! victims {
+    ($($name:literal [$($need:ident),*] |$v:ident| $of:expr;)*) => {
+        /// What makes a victim mind.
+        pub(super) static VICTIM_FACTORS: [VictimFactor; VICTIMS] =
+            [$(VictimFactor { name: $name, needs: &[$(Need::$need),*], of: |$v| $of },)*];
+    };
+}
+
+macro_rules! partners {
+    ($($name:literal $channel:ident [$($need:ident),*] |$p:ident| $of:expr;)*) => {
+        /// What a partner presses with.
+        pub(super) static PARTNER_FACTORS: [PartnerFactor; PARTNERS] =
+            [$(PartnerFactor { name: $name, channel: Channel::$channel, needs: &[$(Need::$need),*], of: |$p| $of },)*];
+    };
+}
+
+macro_rules! joint {
     ($($name:literal $channel:ident [$($need:ident),*] |$v:ident, $p:ident| $phi:expr;)*) => {
-        /// All terms.
-        pub(super) static TERMS: &[TermSpec] = &[$(TermSpec {
+        /// Features that are no product.
+        pub(super) static JOINT: &[Joint] = &[$(Joint {
             name: $name,
             channel: Channel::$channel,
             needs: &[$(Need::$need),*],
@@ -58,11 +124,30 @@ macro_rules! terms {
     };
 }
 
-terms! {
-    "dram_partner" DramBandwidth [Dram] |_v, p| p.dram;
-    "dram_partner_share" DramBandwidth [Dram] |_v, p| p.dram * p.share;
-    "dram_product" DramBandwidth [Dram] |v, p| v.dram * p.dram;
-    "dram_bound_product" DramBandwidth [Dram] |v, p| boundness(v.dram, v.share) * p.dram;
+victims! {
+    "any" [] |_v| 1.0;
+    "dram" [Dram] |v| v.dram;
+    "dram_bound" [Dram] |v| boundness(v.dram, v.share);
+    "l2" [L2] |v| v.l2;
+    "l2_bound" [L2] |v| boundness(v.l2, v.share);
+    "launch" [] |v| v.launch;
+    "launch_root" [] |v| v.launch.sqrt();
+    "share" [] |v| v.share;
+    "rest" [] |v| 1.0 - v.share;
+}
+
+partners! {
+    "dram" DramBandwidth [Dram] |p| p.dram;
+    "dram_share" DramBandwidth [Dram] |p| p.dram * p.share;
+    "l2" L2Bandwidth [L2] |p| p.l2;
+    "l2_share" L2Bandwidth [L2] |p| p.l2 * p.share;
+    "launch" LaunchPath [] |p| p.launch;
+    "launch_root" LaunchPath [] |p| p.launch.sqrt();
+    "busy" Presence [] |p| p.busy;
+    "busy_share" Presence [] |p| p.busy * p.share;
+}
+
+joint! {
     "dram_sum_over_0.3" DramBandwidth [Dram] |v, p| v.dram * hinge(v.dram, p.dram, 0.3);
     "dram_sum_over_0.5" DramBandwidth [Dram] |v, p| v.dram * hinge(v.dram, p.dram, 0.5);
     "dram_sum_over_0.7" DramBandwidth [Dram] |v, p| v.dram * hinge(v.dram, p.dram, 0.7);
@@ -71,10 +156,6 @@ terms! {
     "dram_latency_over_0.7" DramBandwidth [Dram] |v, p| v.busy * hinge(v.dram, p.dram, 0.7);
     "dram_latency_over_0.9" DramBandwidth [Dram] |v, p| v.busy * hinge(v.dram, p.dram, 0.9);
 
-    "l2_partner" L2Bandwidth [L2] |_v, p| p.l2;
-    "l2_partner_share" L2Bandwidth [L2] |_v, p| p.l2 * p.share;
-    "l2_product" L2Bandwidth [L2] |v, p| v.l2 * p.l2;
-    "l2_bound_product" L2Bandwidth [L2] |v, p| boundness(v.l2, v.share) * p.l2;
     "l2_sum_over_0.4" L2Bandwidth [L2] |v, p| v.l2 * hinge(v.l2, p.l2, 0.4);
     "l2_sum_over_0.7" L2Bandwidth [L2] |v, p| v.l2 * hinge(v.l2, p.l2, 0.7);
     "l2_oversubscription" L2Bandwidth [L2] |v, p| boundness(v.l2, v.share) * hinge(v.l2, p.l2, 1.0);
@@ -92,13 +173,25 @@ terms! {
         boundness(v.dram + refetched, v.share) * (v.dram + refetched + p.dram - v.dram.max(1.0)).max(0.0).min(refetched)
     };
 
-    "launch_partner" LaunchPath [] |_v, p| p.launch;
-    "launch_product" LaunchPath [] |v, p| v.launch * p.launch;
     "launch_in_gaps" LaunchPath [] |v, p| (1.0 - v.busy) * p.launch;
     "launch_oversubscription" LaunchPath [] |v, p| hinge(v.launch, p.launch, 1.0);
+}
 
-    "presence" Presence [] |_v, p| p.busy;
-    "presence_share" Presence [] |_v, p| p.busy * p.share;
+/// By how much the sum of two demands passes `knot` because of the partner's.
+fn hinge(victim: f64, partner: f64, knot: f64) -> f64 {
+    (victim + partner - knot).max(0.0) - (victim - knot).max(0.0)
+}
+
+/// How far a use of a resource comes to all that the tenant's SMs could ask of it: near 1 it is bound by that resource.
+fn boundness(use_ratio: f64, share: f64) -> f64 {
+    (use_ratio / share).min(1.0)
+}
+
+/// Part of the victim's L2 hits that a partner's insertions evict: those pass the room that the victim's footprint leaves
+/// within one reuse interval.
+fn evicted(victim: &Pressure, partner: &Pressure, insertion: f64) -> f64 {
+    let inserted = victim.reuse * insertion * partner.busy;
+    (inserted - (1.0 - victim.footprint)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -123,6 +216,7 @@ mod tests {
                 launch,
                 share,
                 busy: 1.0,
+                ..Pressure::default()
             },
         )
     }
@@ -139,8 +233,8 @@ mod tests {
                 launch: p.launch * more,
                 ..p
             };
-            for term in TERMS {
-                let (phi, phi_harder) = ((term.phi)(&v, &p), (term.phi)(&v, &harder));
+            for term in TERMS.iter() {
+                let (phi, phi_harder) = (term.phi(&v, &p), term.phi(&v, &harder));
                 prop_assert!(phi >= 0.0 && phi.is_finite(), "{} is {phi}", term.name);
                 prop_assert!(phi_harder >= phi - 1e-12, "{} falls from {phi} to {phi_harder}", term.name);
             }
@@ -148,15 +242,15 @@ mod tests {
 
         #[test]
         fn every_term_is_zero_beside_an_idle_partner(v in pressure(), share in 0.05..1.0_f64) {
-            for term in TERMS {
-                prop_assert!((term.phi)(&v, &Pressure::gap(share, 0.0)).abs() < 1e-15, "{}", term.name);
+            for term in TERMS.iter() {
+                prop_assert!(term.phi(&v, &Pressure::gap(share, 0.0)).abs() < 1e-15, "{}", term.name);
             }
         }
     }
 
     #[test]
     fn names_are_unique() {
-        let names: BTreeSet<_> = TERMS.iter().map(|t| t.name).collect();
+        let names: BTreeSet<_> = TERMS.iter().map(|t| &t.name).collect();
         assert_eq!(names.len(), TERMS.len());
     }
 }

@@ -33,7 +33,7 @@ struct Side {
     active: bool,
     samples: u32,
     provenance: &'static str,
-    training_mean_error_pct: Option<f64>,
+    unseen_mean_error_pct: Option<f64>,
     held_out_mean_error_pct: f64,
 }
 
@@ -79,7 +79,7 @@ fn side(info: &PredictorInfo, predictor: &Predictor) -> Side {
         active: info.active,
         samples: info.samples,
         provenance: proto::Provenance::from(info.provenance).as_str_name(),
-        training_mean_error_pct: predictor.artefact.as_ref().map(|artefact| artefact.fit.training_mean_error_pct),
+        unseen_mean_error_pct: predictor.artefact.as_ref().and_then(|artefact| artefact.fit.unseen_mean_error_pct),
         held_out_mean_error_pct: info.held_out_mean_error_pct,
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn text(diff: &Diff) -> String {
         row("active", |side| if side.active { "yes" } else { "no" }.to_owned()),
         row("samples", |side| side.samples.to_string()),
         row("data", |side| side.provenance.trim_start_matches("PROVENANCE_").to_ascii_lowercase()),
-        ["training error".to_owned(), percent(a.training_mean_error_pct), percent(b.training_mean_error_pct)],
+        ["error on models left out".to_owned(), percent(a.unseen_mean_error_pct), percent(b.unseen_mean_error_pct)],
         ["held-out error".to_owned(), percent(Some(a.held_out_mean_error_pct)), percent(Some(b.held_out_mean_error_pct))],
     ];
     let terms = diff.terms.iter().map(|term| {
