@@ -17,6 +17,10 @@ use super::{
 /// Co-runs from which on each is predicted from the others.
 const LEAVE_ONE_OUT: usize = 4;
 
+/// Error after over error before up to which leaving one out says neither yes nor no: co-runs that were chosen to differ tell
+/// little of each other. The evidence decides then.
+const DRAW: f64 = 1.1;
+
 /// An adapted predictor, and whether it is better than the one that it comes from.
 #[derive(Debug, Clone)]
 pub struct Adaptation {
@@ -37,9 +41,11 @@ pub struct AdaptationCheck {
     pub error_before_pct: f64,
     /// The same after: of each co-run with an adaptation to the others; `None` with fewer than 4.
     pub error_after_pct: Option<f64>,
+    /// Logarithm of how much likelier each new co-run is after the others than before them, summed; `None` with fewer than 4.
+    pub leave_one_out_gain: Option<f64>,
     /// Logarithm of how much likelier the new co-runs are when the predictor may depart for them than when it may not.
     pub log_evidence_ratio: f64,
-    /// It is better: by leave-one-out with 4 co-runs or more, by the evidence with fewer. What is not better is not published.
+    /// It is better: by the gain of leaving one out with 4 co-runs or more, by the evidence with fewer. What is not better is not published.
     pub improves: bool,
 }
 
@@ -160,6 +166,7 @@ pub fn adapt(predictor: &Predictor, source: &Source<'_>) -> Result<Adaptation, A
     let rows: Vec<&Observation> = fitted.iter().copied().chain(new_rows.iter().copied()).collect();
     let alpha = factor.solve(&log_ratios(&rows));
     let check = check(&data, &new_rows, &kernel, &left, &covariance, &corner);
+    tracing::debug!(device = %artefact.device, ?check, "adapted");
     let residual = Residual {
         observations: rows.iter().map(|row| (*row).clone()).collect(),
         subjects: beside.subjects.clone(),
@@ -180,35 +187,48 @@ fn check(
     let mut co_runs: Vec<usize> = data.directions.iter().map(|d| d.configuration).collect();
     co_runs.sort_unstable();
     co_runs.dedup();
-    let error_after = || -> Option<f64> {
-        let mut errors = vec![];
+    let leave_one_out = || -> Option<(f64, f64)> {
+        let (mut errors, mut gain) = (vec![], 0.0);
         for co_run in &co_runs {
             let (out, others): (Vec<usize>, Vec<usize>) =
                 (0..new.len()).partition(|i| data.directions[*i].configuration == *co_run);
             let known = covariance.select_rows(&others).select_columns(&others).cholesky()?;
             let others_left = DVector::from_iterator(others.len(), others.iter().map(|i| left[*i]));
-            let weights = known.solve(&others_left);
             let across = covariance.select_rows(&out).select_columns(&others);
-            let said = across * weights;
-            errors.extend(out.iter().zip(said.iter()).map(|(i, said)| relative_error(left[*i] - said)));
+            let prior = covariance.select_rows(&out).select_columns(&out);
+            let out_left = DVector::from_iterator(out.len(), out.iter().map(|i| left[*i]));
+            let surprise = &out_left - &across * known.solve(&others_left);
+            let posterior = &prior - &across * known.solve(&across.transpose());
+            errors.extend(surprise.iter().map(|r| relative_error(*r)));
+            gain += log_density(&surprise, posterior)? - log_density(&out_left, prior)?;
         }
-        Some(mean_pct(&errors))
+        Some((mean_pct(&errors), gain))
     };
     // With the noise alone for a covariance, the predictor may not depart.
     let noise: Vec<f64> = new.iter().map(|row| kernel.noise(row)).collect();
     let fixed: f64 = left.iter().zip(&noise).map(|(r, noise)| -0.5 * (r * r / noise + noise.ln())).sum();
     let free = -0.5 * left.dot(&corner.solve(left)) - corner.half_log_determinant();
     let before = mean_pct(&left.iter().map(|r| relative_error(*r)).collect::<Vec<_>>());
-    let after = if co_runs.len() >= LEAVE_ONE_OUT { error_after() } else { None };
+    let left_out = if co_runs.len() >= LEAVE_ONE_OUT { leave_one_out() } else { None };
     let log_evidence_ratio = free - fixed;
     AdaptationCheck {
         samples: data.directions.len(),
         left_out: data.given - data.directions.len(),
         error_before_pct: before,
-        error_after_pct: after,
+        error_after_pct: left_out.map(|(after, _)| after),
+        leave_one_out_gain: left_out.map(|(_, gain)| gain),
         log_evidence_ratio,
-        improves: after.map_or(log_evidence_ratio > 0.0, |after| after < before),
+        improves: match left_out {
+            Some((after, gain)) => gain > 0.0 || after <= DRAW * before && log_evidence_ratio > 0.0,
+            None => log_evidence_ratio > 0.0,
+        },
     }
+}
+
+/// The logarithm of the density of a normal distribution around 0, but for a constant of its dimension.
+fn log_density(x: &DVector<f64>, covariance: DMatrix<f64>) -> Option<f64> {
+    let factor = Factor::new(covariance)?;
+    Some(-0.5 * x.dot(&factor.solve(x)) - factor.half_log_determinant())
 }
 
 /// |predicted - measured| / measured from log(measured / predicted).

@@ -6,6 +6,8 @@ use super::trials::Kind;
 
 /// Level of the upper bounds.
 pub(super) const LEVEL: f64 = 0.9;
+/// Models left out from which on their errors say what the next one's will be.
+const FEW_UNITS: usize = 5;
 /// Fewest left-out directions from which a bound is taken.
 const LEAST: usize = 20;
 
@@ -19,6 +21,8 @@ pub(super) struct Held {
     pub few: bool,
     /// Whether the victim was never timed, and the partner never a partner.
     pub unknown: [bool; 2],
+    /// The model that is unseen in it.
+    pub unit: usize,
     /// Distance to the nearest victim or partner of the training, whichever is farther.
     pub distance: f64,
 }
@@ -97,9 +101,21 @@ pub(super) fn calibrate(held: &[Held], solo_curve: &[f64]) -> Calibration {
     let threshold = threshold(held, near);
     let foreign = |unknown: [bool; 2]| width(&|h: &Held| h.is_foreign() && h.unknown == unknown && h.distance > threshold);
     let any_foreign = width(&|h| h.is_foreign() && h.distance > threshold).unwrap_or(2.0 * every).max(near);
-    let [victim, partner] = [[true, false], [false, true]].map(|unknown| foreign(unknown).unwrap_or(any_foreign).max(near));
+    // Of a few models the next may be worse than all: the widest of them is taken for all.
+    let widest = |few: bool| {
+        let of_unit = |unit: usize| upper(held.iter().filter(|h| h.unit == unit && h.few == few && h.kind == Kind::Unseen).map(|h| h.log_ratio).collect());
+        let mut all: Vec<usize> = held.iter().map(|h| h.unit).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(of_unit).fold(0.0, f64::max)
+    };
+    let scarce = units(held) < FEW_UNITS;
+    let any_foreign = if scarce { any_foreign.max(widest(false)) } else { any_foreign };
+    let far = |unknown| if scarce { any_foreign } else { foreign(unknown).unwrap_or(any_foreign).max(near) };
+    let [victim, partner] = [[true, false], [false, true]].map(far);
     let both = foreign([true, true]).unwrap_or(any_foreign).max(victim).max(partner);
-    let few = width(&|h| h.few).unwrap_or(any_foreign).clamp(near, any_foreign.max(near));
+    let few = width(&|h| h.few).unwrap_or(any_foreign);
+    let few = if scarce { few.max(widest(true)) } else { few }.clamp(near, any_foreign);
     let mut distances: Vec<f64> = held.iter().filter(|h| h.is_foreign()).map(|h| h.distance).collect();
     distances.sort_by(f64::total_cmp);
     Calibration {
@@ -113,8 +129,19 @@ pub(super) fn calibrate(held: &[Held], solo_curve: &[f64]) -> Calibration {
     }
 }
 
+/// Models left out.
+fn units(held: &[Held]) -> usize {
+    let mut units: Vec<usize> = held.iter().filter(|h| h.is_foreign()).map(|h| h.unit).collect();
+    units.sort_unstable();
+    units.dedup();
+    units.len()
+}
+
 /// The largest distance up to which `near` covers the unseen directions as often as it should.
 fn threshold(held: &[Held], near: f64) -> f64 {
+    if units(held) < FEW_UNITS {
+        return 0.0;
+    }
     let mut foreign: Vec<(f64, bool)> =
         held.iter().filter(|h| h.is_foreign()).map(|h| (h.distance, h.log_ratio <= near)).collect();
     foreign.sort_by(|a, b| a.0.total_cmp(&b.0));

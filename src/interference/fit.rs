@@ -24,8 +24,8 @@ use crate::domain::{Device, PairSample, SharingMode};
 
 /// Fewest timed directions that a fit is made from.
 const MIN_SAMPLES: usize = 10;
-/// Ridges tried on left-out directions; without a unit (see [`NormalEquations::solve`]).
-const RIDGES: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
+/// Ridges tried on left-out directions, the usual one first; without a unit (see [`NormalEquations::solve`]).
+const RIDGES: [f64; 4] = [1e-3, 1e-4, 1e-2, 1e-1];
 const GAUSS_NEWTON_STEPS: usize = 8;
 /// Directions on which ridge and priors are chosen; more would not choose better, only later.
 const CHOOSING: usize = 700;
@@ -97,6 +97,7 @@ pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
     let cast = Cast::new(&data.subjects, &metric);
     let prepared: Vec<select::Prepared> = choosing.par_iter().map(|trial| bench.prepared(trial, ridge)).collect();
     let priors = select::priors(&cast, &observations, &prepared);
+    tracing::debug!(device = %input.device.device_id, ridge, ?priors, terms = terms.len(), "chosen on what was left out");
 
     let mut calibrating = trials::between(&data.directions, &rows, CALIBRATION_FOLDS, input.seed);
     calibrating.extend(trials::unseen(&data.directions, &data.subjects, &rows, input.seed));
@@ -225,8 +226,14 @@ impl<'d> Bench<'d> {
             });
             select::score(&errors.collect::<Vec<_>>())
         };
-        let scored: Vec<(f64, f64)> = RIDGES.iter().map(|ridge| (score(ridge), *ridge)).collect();
-        scored.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RIDGES[0], |(_, ridge)| ridge)
+        let mut best = (score(&RIDGES[0]), RIDGES[0]);
+        for ridge in &RIDGES[1..] {
+            let score = score(ridge);
+            if score < best.0 - select::MARGIN {
+                best = (score, *ridge);
+            }
+        }
+        best.1
     }
 
     /// A trial with its channels fitted.

@@ -6,8 +6,8 @@ use nalgebra::{DMatrix, DVector};
 const MAX_SWEEPS: usize = 10_000;
 
 /// A feature that is next to nothing in all of the data would get a huge coefficient and, with it, the first tenant that presses
-/// a little harder an absurd slowdown; below this root mean square (a fiftieth of a ceiling) the ridge grows.
-const LEAST_SCALE: f64 = 0.02;
+/// a little harder an absurd slowdown; below this root mean square (a five-hundredth of a ceiling) the ridge grows.
+const LEAST_SCALE: f64 = 0.002;
 
 /// The sums from which a least-squares problem `min sum_k w_k (y_k - x_k . theta)^2` is solved.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use super::{
     calibration::Stratum,
     compose::{CHANNELS, Composed},
     fit::relative,
-    reason::Reason,
+    reason::{FAR, Reason},
     residual::{Known, Reached, Rest},
     tenant::Tenant,
 };
@@ -48,6 +48,8 @@ pub struct TenantPrediction {
     pub channel_ratio: f64,
     /// Upper bound of `slowdown_ratio` at [`PairPrediction::upper_level`].
     pub upper_ratio: f64,
+    /// How far to trust it: what is known of the tenant as a victim and of its partner as a partner.
+    pub confidence_class: ConfidenceClass,
     /// Parts of the slowdown, by channel; their sum is `slowdown_ratio - 1`.
     pub contributions: Vec<Contribution>,
     /// Channel of the largest part; `None` when nothing is contended.
@@ -136,7 +138,7 @@ pub fn predict_known(predictor: &Predictor, tenants: [&Acquaintance<'_>; 2], exp
     let [a, b] = tenants;
     // Either side's data bears on both latencies, so the wider bound holds for both.
     let widening = a.widening.max(b.widening);
-    let predictions = [[a, b], [b, a]].map(|pair| predict_one(predictor, pair, widening, explain));
+    let mut predictions = [[a, b], [b, a]].map(|pair| predict_one(predictor, pair, widening, explain));
     let mut reasons = vec![];
     if predictor.artefact.is_none() {
         reasons.push(Reason::generic_predictor());
@@ -146,6 +148,9 @@ pub fn predict_known(predictor: &Predictor, tenants: [&Acquaintance<'_>; 2], exp
     }
     reasons.extend(a.tenant.reasons.iter().chain(&b.tenant.reasons).chain(&a.reasons).chain(&b.reasons).cloned());
     without_repeats(&mut reasons);
+    // Whatever is not about a role holds for both.
+    let common = reasons.iter().filter(|r| r.code != FAR).map(|r| r.class).max().unwrap_or(ConfidenceClass::Calibrated);
+    predictions.iter_mut().for_each(|side| side.confidence_class = side.confidence_class.max(common));
     PairPrediction {
         tenants: predictions,
         upper_level: predictor.calibration.level,
@@ -177,10 +182,15 @@ fn predict_one(
     let binding = contributions.iter().filter(|c| c.excess_ratio > 0.0).max_by(|a, b| a.excess_ratio.total_cmp(&b.excess_ratio));
     let pairs = if explain { predictor.law.worst_pairs(victim.tenant, partner.tenant, WORST_PAIRS) } else { vec![] };
     let solo_curve = if victim.tenant.interpolated { predictor.calibration.solo_curve } else { 0.0 };
-    let width = (widening * predictor.calibration.log_width(stratum(predictor, victim, partner))).hypot(solo_curve);
+    let stratum = stratum(predictor, victim, partner);
+    let width = (widening * predictor.calibration.log_width(stratum)).hypot(solo_curve);
     TenantPrediction {
         slowdown_ratio: slowdown,
         channel_ratio: composed.slowdown,
+        confidence_class: match stratum {
+            Stratum::Near | Stratum::Few => ConfidenceClass::Calibrated,
+            Stratum::Far(_) => ConfidenceClass::Extrapolating,
+        },
         upper_ratio: slowdown * width.exp(),
         binding_channel: binding.map(|c| c.channel),
         contributions,

@@ -2,6 +2,9 @@
 
 use crate::domain::{ConfidenceClass, Provenance, SmShare};
 
+/// Code of the reason that a workload is far from the data.
+pub(super) const FAR: &str = "SIGNATURE_FAR_FROM_DATA";
+
 /// Something that a reader of an answer has to know. Codes are listed in `docs/api.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
@@ -78,8 +81,10 @@ impl Reason {
 
     pub(super) fn signature_far_from_data(who: &str, distance: f64) -> Self {
         Self::extrapolating(
-            "SIGNATURE_FAR_FROM_DATA",
-            format!("{who} is {distance:.1} times as far from the fitted workloads as those are from each other"),
+            FAR,
+            format!(
+                "{who} was not measured beside others, or only in one role; the nearest workload that was is {distance:.2} standard deviations away"
+            ),
         )
     }
 

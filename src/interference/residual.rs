@@ -107,6 +107,11 @@ impl Cast {
         Self { keys: keys(subjects), squared }
     }
 
+    /// The model of a subject, as a number.
+    pub(super) fn family(&self, subject: usize) -> usize {
+        self.keys[subject].family
+    }
+
     /// Distance from a subject to the nearest of `others`.
     pub(super) fn distance(&self, subject: usize, others: &[usize]) -> f64 {
         others.iter().map(|other| self.squared[(subject, *other)]).fold(f64::INFINITY, f64::min).sqrt()

@@ -13,6 +13,8 @@ use super::{
 
 /// From a median absolute deviation to the standard deviation of a normal distribution.
 const SIGMA_OF_MAD: f64 = 1.4826;
+/// By how much the score must fall for a choice to leave what does well everywhere: with few models left out it is a noisy judge.
+pub(super) const MARGIN: f64 = 0.03;
 /// Passes over the priors; a third changes next to nothing.
 const PASSES: usize = 2;
 
@@ -123,6 +125,7 @@ impl<'t> Reach<'t> {
             log_ratio: left,
             few,
             unknown: [!known(0, row.victim), !known(1, row.partner)],
+            unit: self.cast.family(if known(0, row.victim) { row.partner } else { row.victim }),
             distance: distance(0, row.victim).max(distance(1, row.partner)),
         }
     }
@@ -142,7 +145,7 @@ pub(super) fn priors(cast: &Cast, observations: &[Observation], trials: &[Prepar
             for priors in varied(best.1, unit) {
                 if priors != best.1 {
                     let score = judged(cast, priors, trials);
-                    if score < best.0 {
+                    if score < best.0 - MARGIN {
                         best = (score, priors);
                     }
                 }

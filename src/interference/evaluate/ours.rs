@@ -70,7 +70,7 @@ impl Ours {
             slowdown: side.slowdown_ratio,
             upper: side.upper_ratio,
             level: prediction.upper_level,
-            class: prediction.confidence_class,
+            class: side.confidence_class,
         })
     }
 }
