@@ -73,7 +73,7 @@ pub(super) struct Posterior {
 impl Posterior {
     fn of(residual: &Residual) -> Option<Self> {
         let rows: Vec<&Observation> = residual.observations.iter().collect();
-        let cast = Cast::new(&residual.subjects, &residual.metric);
+        let cast = residual.cast(&residual.subjects);
         let factor = cast.kernel(residual.priors).factor(&rows)?;
         Some(Self { factor })
     }
@@ -116,7 +116,7 @@ impl<'p> Beside<'p> {
     }
 
     pub(super) fn cast(&self) -> Cast {
-        Cast::new(&self.subjects, &self.residual.metric)
+        self.residual.cast(&self.subjects)
     }
 
     pub(super) fn kernel<'c>(&self, cast: &'c Cast) -> Kernel<'c> {

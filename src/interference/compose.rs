@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     pressure::Pressure,
     tenant::{OperatorSlice, Tenant},
@@ -52,9 +54,39 @@ struct WeightedJoint {
     coefficient: f64,
 }
 
+/// Pressures up to which coefficients were fitted: what presses harder is taken to press so hard, since a coefficient says
+/// nothing of what lies beyond its data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Range {
+    victim: Pressure,
+    partner: Pressure,
+}
+
+/// How far beyond the data a pressure still counts.
+const REACH: f64 = 1.25;
+
+impl Range {
+    /// Nothing is in it.
+    pub(super) fn nothing() -> Self {
+        Self { victim: Pressure::default(), partner: Pressure::default() }
+    }
+
+    /// Everything is.
+    pub(super) fn everything() -> Self {
+        Self { victim: Pressure::unbounded(), partner: Pressure::unbounded() }
+    }
+
+    pub(super) fn take_in(&mut self, victim: &Tenant, partner: &Tenant) {
+        for (most, tenant) in [(&mut self.victim, victim), (&mut self.partner, partner)] {
+            tenant.parts.iter().for_each(|part| *most = most.at_least(&part.pressure, REACH));
+        }
+    }
+}
+
 /// The channel part of a predictor, laid out for composition.
 #[derive(Debug, Clone)]
 pub(super) struct Law {
+    range: Range,
     /// Coefficients of the products, by victim factor and partner factor.
     products: [[f64; PARTNERS]; VICTIMS],
     partner_channels: [usize; PARTNERS],
@@ -62,9 +94,9 @@ pub(super) struct Law {
 }
 
 impl Law {
-    pub(super) fn new<'t>(terms: impl Iterator<Item = (&'t TermSpec, f64)>) -> Self {
+    pub(super) fn new<'t>(terms: impl Iterator<Item = (&'t TermSpec, f64)>, range: Range) -> Self {
         let partner_channels = std::array::from_fn(|p| place_of(PARTNER_FACTORS[p].channel));
-        let mut law = Self { products: [[0.0; PARTNERS]; VICTIMS], partner_channels, joint: vec![] };
+        let mut law = Self { range, products: [[0.0; PARTNERS]; VICTIMS], partner_channels, joint: vec![] };
         for (term, coefficient) in terms.filter(|(_, coefficient)| *coefficient > 0.0) {
             match term.feature {
                 Feature::Product(victim, partner) => law.products[victim][partner] = coefficient,
@@ -72,6 +104,10 @@ impl Law {
             }
         }
         law
+    }
+
+    pub(super) fn range(&self) -> &Range {
+        &self.range
     }
 
     /// What `victim` minds of each factor of a partner.
@@ -97,18 +133,19 @@ impl Law {
     /// The excess of an operator, `1/r_i - 1`, is `1/r_i * sum_j w_j (S_ij - 1) / S_ij`, so it splits by term without a rest.
     pub(super) fn compose(&self, victim: &Tenant, partner: &Tenant) -> Composed {
         let columns = partner.parts.len();
-        let pressures: Vec<Pressure> = partner.parts.iter().map(|part| part.pressure).collect();
+        let pressures: Vec<Pressure> = partner.parts.iter().map(|part| part.pressure.at_most(&self.range.partner)).collect();
         let factors: Vec<[f64; PARTNERS]> = pressures.iter().map(factors).collect();
         let mut phi = vec![0.0; self.joint.len() * columns];
         let mut lost = vec![0.0; columns];
         let mut composed = Composed { slowdown: 0.0, by_channel: ByChannel::default() };
         for v in &victim.parts {
-            let sensitivity = self.sensitivity(&v.pressure);
+            let victim = v.pressure.at_most(&self.range.victim);
+            let sensitivity = self.sensitivity(&victim);
             for (excess, factors) in lost.iter_mut().zip(&factors) {
                 *excess = sensitivity.iter().zip(factors).map(|(s, factor)| s * factor).sum();
             }
             for (term, row) in self.joint.iter().zip(phi.chunks_mut(columns)) {
-                (JOINT[term.joint].phi_row)(&v.pressure, &pressures, row);
+                (JOINT[term.joint].phi_row)(&victim, &pressures, row);
                 lost.iter_mut().zip(row).for_each(|(excess, phi)| *excess += term.coefficient * *phi);
             }
             let rate = rate_beside(&mut lost, partner);
@@ -132,9 +169,10 @@ impl Law {
     pub(super) fn worst_pairs(&self, victim: &Tenant, partner: &Tenant, count: usize) -> Vec<OperatorCost> {
         let mut costs = vec![];
         for v in &victim.heaviest {
-            let sensitivity = self.sensitivity(&v.part.pressure);
+            let pressure = v.part.pressure.at_most(&self.range.victim);
+            let sensitivity = self.sensitivity(&pressure);
             for p in &partner.heaviest {
-                let excess = self.excess(&sensitivity, &v.part.pressure, &p.part.pressure);
+                let excess = self.excess(&sensitivity, &pressure, &p.part.pressure.at_most(&self.range.partner));
                 let time_fraction = v.part.weight * p.part.weight * partner.activity;
                 if excess > 0.0 {
                     costs.push(Cost { cost: time_fraction * excess, time_fraction, pair: [v, p] });

@@ -130,12 +130,7 @@ impl Gathering {
         let share = (tenant.sm_share.get() / SmShare::TOLERANCE).round() as u64;
         let key = (sample.source.device.device_id.clone(), tenant.workload.clone(), share);
         *self.places.entry(key).or_insert_with(|| {
-            self.subjects.push(Subject {
-                workload: tenant.workload.clone(),
-                family: tenant.family.clone(),
-                sm_share: tenant.sm_share,
-                place: tenant.place,
-            });
+            self.subjects.push(Subject::of(tenant));
             self.subjects.len() - 1
         })
     }

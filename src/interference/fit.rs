@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{
     Artefact, WorkloadProfile,
     calibration::{self, Held},
-    compose::{ByChannel, Law, PairFeatures},
+    compose::{ByChannel, Law, PairFeatures, Range},
     data::{Data, Direction, thinned},
     nnls::NormalEquations,
     place::Metric,
@@ -81,7 +81,8 @@ pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
     if data.directions.len() < MIN_SAMPLES || !enough {
         return Err(FitError::TooFewSamples { usable: data.directions.len(), given: data.given });
     }
-    let bench = Bench::new(&data);
+    let is_home = input.sources.iter().any(|source| source.device.device_id == input.device.device_id);
+    let bench = Bench::new(&data, is_home);
     let few = thinned(&data.directions, CHOOSING);
     let mut choosing = trials::between(&data.directions, &few, CHOOSING_FOLDS, input.seed);
     choosing.extend(trials::unseen(&data.directions, &data.subjects, &few, input.seed));
@@ -89,12 +90,12 @@ pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
 
     let all: Vec<usize> = (0..data.directions.len()).collect();
     let coefficients = bench.solve(&all, ridge);
-    let (law, terms) = bench.law(&coefficients);
+    let (law, terms) = bench.law(&coefficients, &all);
     let rows = thinned(&data.directions, RESIDUAL_ROWS);
     let observations = observations(&law, &data.directions, &rows);
 
     let metric = Metric::new(&data.subjects.iter().map(|s| s.place).collect::<Vec<_>>());
-    let cast = Cast::new(&data.subjects, &metric);
+    let cast = Cast::new(&data.subjects, &metric, &|_| true);
     let prepared: Vec<select::Prepared> = choosing.par_iter().map(|trial| bench.prepared(trial, ridge)).collect();
     let priors = select::priors(&cast, &observations, &prepared);
     tracing::debug!(device = %input.device.device_id, ridge, ?priors, terms = terms.len(), "chosen on what was left out");
@@ -120,6 +121,7 @@ pub fn fit(input: &FitInput<'_>) -> Result<Artefact, FitError> {
         input.device.device_id.clone(),
         input.sharing_mode,
         terms,
+        *law.range(),
         residual,
         calibration::calibrate(&held, &solo_curve::errors(input.sources)),
         FitReport {
@@ -173,8 +175,10 @@ struct Bench<'d> {
 }
 
 impl<'d> Bench<'d> {
-    fn new(data: &'d Data) -> Self {
-        let terms: Vec<&'static TermSpec> = TERMS.iter().filter(|term| term.needs.without(data.known).is_empty()).collect();
+    /// `is_home` when some of the data is of the device that the fit is for.
+    fn new(data: &'d Data, is_home: bool) -> Self {
+        let usable = |term: &&TermSpec| term.needs.without(data.known).is_empty() && (is_home || !term.is_of_host);
+        let terms: Vec<&'static TermSpec> = TERMS.iter().filter(usable).collect();
         let row = |d: &Direction| Row {
             features: PairFeatures::new(&terms, &d.victim, &d.partner),
             measured: d.measured,
@@ -206,9 +210,14 @@ impl<'d> Bench<'d> {
         coefficients
     }
 
-    fn law(&self, coefficients: &[f64]) -> (Law, Vec<Term>) {
+    /// The channels with `coefficients` from the directions `chosen`.
+    fn law(&self, coefficients: &[f64], chosen: &[usize]) -> (Law, Vec<Term>) {
+        let mut range = Range::nothing();
+        for direction in chosen.iter().map(|i| &self.data.directions[*i]) {
+            range.take_in(&direction.victim, &direction.partner);
+        }
         let terms = self.terms.iter().copied().zip(coefficients.iter().copied()).filter(|(_, coefficient)| *coefficient > 0.0);
-        let law = Law::new(terms.clone());
+        let law = Law::new(terms.clone(), range);
         let term = |(term, coefficient): (&TermSpec, f64)| Term { term: term.name.clone(), channel: term.channel, coefficient };
         (law, terms.map(term).collect())
     }
@@ -217,7 +226,7 @@ impl<'d> Bench<'d> {
     fn best_ridge(&self, trials: &[Trial]) -> f64 {
         let score = |ridge: &f64| {
             let errors = trials.par_iter().map(|trial| {
-                let (law, _) = self.law(&self.solve(&trial.train, *ridge));
+                let (law, _) = self.law(&self.solve(&trial.train, *ridge), &trial.train);
                 let error = |i: &usize| {
                     let d = &self.data.directions[*i];
                     (law.compose(&d.victim, &d.partner).slowdown / d.measured - 1.0).abs()
@@ -238,7 +247,7 @@ impl<'d> Bench<'d> {
 
     /// A trial with its channels fitted.
     fn prepared(&self, trial: &Trial, ridge: f64) -> select::Prepared {
-        let (law, _) = self.law(&self.solve(&trial.train, ridge));
+        let (law, _) = self.law(&self.solve(&trial.train, ridge), &trial.train);
         let of = |chosen: &[usize]| observations(&law, &self.data.directions, chosen);
         select::Prepared::new(trial, of(&trial.train), of(&trial.test))
     }

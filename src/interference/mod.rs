@@ -19,6 +19,7 @@ pub mod quality;
 mod reason;
 mod residual;
 mod select;
+mod sequence;
 mod solo_curve;
 mod suggest;
 mod tenant;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{
     adapt::Posterior,
     calibration::{Calibration, LEVEL},
-    compose::Law,
+    compose::{Law, Range},
     pressure::Needs,
     residual::{Departures, Residual},
     terms::{self, TermSpec},
@@ -80,6 +80,8 @@ pub struct Artefact {
     pub sharing_mode: SharingMode,
     /// Its terms, those with a coefficient above 0.
     pub terms: Vec<Term>,
+    /// Pressures that the coefficients were fitted on.
+    pub(super) range: Range,
     /// What the channels leave; `None` when it could not be told from noise.
     pub(super) residual: Option<Residual>,
     /// Bounds.
@@ -94,11 +96,12 @@ impl Artefact {
         device: DeviceId,
         sharing_mode: SharingMode,
         terms: Vec<Term>,
+        range: Range,
         residual: Option<Residual>,
         calibration: Calibration,
         fit: FitReport,
     ) -> Self {
-        Self { format: FORMAT, device, sharing_mode, terms, residual, calibration, fit }
+        Self { format: FORMAT, device, sharing_mode, terms, range, residual, calibration, fit }
     }
 }
 
@@ -167,7 +170,7 @@ impl Predictor {
             version: content_sha256[..16].to_owned(),
             content_sha256,
             needs: needs(&terms),
-            law: Law::new(terms.into_iter()),
+            law: Law::new(terms.into_iter(), artefact.range),
             departures: artefact.residual.as_ref().map(Departures::new),
             calibration: artefact.calibration.clone(),
             posterior: Arc::default(),
@@ -193,7 +196,7 @@ impl Predictor {
                 content_sha256: String::new(),
                 artefact: None,
                 needs: needs(&terms),
-                law: Law::new(terms.into_iter()),
+                law: Law::new(terms.into_iter(), Range::everything()),
                 departures: None,
                 calibration: Calibration {
                     level: LEVEL,

@@ -1,5 +1,7 @@
 //! What one operator asks of the shared resources while it runs, as fractions of the device's ceilings.
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::{Device, KnownCounters, L2_SECTOR_BYTES, SmShare};
 
 /// Launches per second that one launch path takes: a kernel launch costs the host and the front end about 5 us
@@ -83,7 +85,7 @@ impl Needs {
 }
 
 /// Pressure of one operator; every field is dimensionless and at least 0. Missing quantities are 0 and noted in `known`.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Pressure {
     /// DRAM bytes per second over the device's ceiling.
     pub dram: f64,
@@ -178,24 +180,42 @@ impl Pressure {
         (pressure, known)
     }
 
+    /// A pressure that nothing passes.
+    pub(super) fn unbounded() -> Self {
+        Self::default().combined(&Self::default(), |_, _| f64::MAX)
+    }
+
+    /// Field by field this, or `factor` times the other, whichever is more.
+    pub(super) fn at_least(&self, other: &Self, factor: f64) -> Self {
+        self.combined(other, |mine, theirs| mine.max(factor * theirs))
+    }
+
+    /// Field by field this, or the other, whichever is less; share and busy fraction are this one's.
+    pub(super) fn at_most(&self, other: &Self) -> Self {
+        Self { share: self.share, busy: self.busy, ..self.combined(other, f64::min) }
+    }
+
+    fn combined(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            dram: f(self.dram, other.dram),
+            l2: f(self.l2, other.l2),
+            hits: f(self.hits, other.hits),
+            insertion: f(self.insertion, other.insertion),
+            writes: f(self.writes, other.writes),
+            reuse: f(self.reuse, other.reuse),
+            footprint: f(self.footprint, other.footprint),
+            stall: f(self.stall, other.stall),
+            warps: f(self.warps, other.warps),
+            written: f(self.written, other.written),
+            launch: f(self.launch, other.launch),
+            share: f(self.share, other.share),
+            busy: f(self.busy, other.busy),
+        }
+    }
+
     /// The mean of two pressures, `part` of it the other's.
     pub(super) fn mixed_with(&self, other: &Self, part: f64) -> Self {
-        let mix = |mine: f64, theirs: f64| mine + part * (theirs - mine);
-        Self {
-            dram: mix(self.dram, other.dram),
-            l2: mix(self.l2, other.l2),
-            hits: mix(self.hits, other.hits),
-            insertion: mix(self.insertion, other.insertion),
-            writes: mix(self.writes, other.writes),
-            reuse: mix(self.reuse, other.reuse),
-            footprint: mix(self.footprint, other.footprint),
-            stall: mix(self.stall, other.stall),
-            warps: mix(self.warps, other.warps),
-            written: mix(self.written, other.written),
-            launch: mix(self.launch, other.launch),
-            share: mix(self.share, other.share),
-            busy: mix(self.busy, other.busy),
-        }
+        self.combined(other, |mine, theirs| mine + part * (theirs - mine))
     }
 
     /// The pressure of the same work done `factor` times as fast.

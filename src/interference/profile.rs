@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     condense::{Part, condense},
     pressure::{Needs, Pressure},
+    sequence::in_sequence,
 };
 use crate::domain::{Device, KnownCounters, Provenance, Signature, SmShare, SoloLatency};
 
@@ -74,6 +75,27 @@ pub struct ShareProfile {
 const HEAVIEST: usize = 16;
 
 impl ShareProfile {
+    /// From the operators of one share; the second value holds the quantities that all of them gave.
+    fn new(device: &Device, sm_share: SmShare, rows: Vec<OperatorRow>) -> (Self, Needs) {
+        let mut known = Needs::ALL;
+        let mut share = Self {
+            sm_share,
+            operators: Vec::with_capacity(rows.len()),
+            clocks_locked: rows.iter().any(|row| row.clocks_locked),
+            durations_assumed: rows.iter().any(|row| row.counters.duration_assumed == Some(1.0)),
+            parts: vec![],
+            heaviest: vec![],
+        };
+        for row in rows {
+            let (pressure, given) = Pressure::new(device, sm_share, row.duration_us, &row.counters);
+            known = known.intersection(given);
+            let OperatorRow { operator, launches, duration_us, .. } = row;
+            share.operators.push(OperatorProfile { operator, launches, duration_us, pressure });
+        }
+        share.condense();
+        (share, known)
+    }
+
     fn condense(&mut self) {
         let time_us = |op: &OperatorProfile| op.launches * op.duration_us;
         let parts: Vec<Part> = self.operators.iter().map(|op| Part { weight: time_us(op), pressure: op.pressure }).collect();
@@ -130,32 +152,22 @@ impl WorkloadProfile {
         catalog_version: i64,
     ) -> Self {
         let provenance = rows.iter().map(|row| row.provenance).max();
+        let mut by_share: Vec<(SmShare, Vec<OperatorRow>)> = vec![];
+        for row in rows {
+            match by_share.iter_mut().find(|(share, _)| *share == row.sm_share) {
+                Some((_, rows)) => rows.push(row),
+                None => by_share.push((row.sm_share, vec![row])),
+            }
+        }
         let mut known = Needs::ALL;
         let mut shares: Vec<ShareProfile> = vec![];
-        for row in rows {
-            let at = shares.iter().position(|s| s.sm_share == row.sm_share).unwrap_or_else(|| {
-                shares.push(ShareProfile {
-                    sm_share: row.sm_share,
-                    operators: vec![],
-                    clocks_locked: false,
-                    durations_assumed: false,
-                    parts: vec![],
-                    heaviest: vec![],
-                });
-                shares.len() - 1
-            });
-            let (pressure, given) = Pressure::new(device, row.sm_share, row.duration_us, &row.counters);
+        for (sm_share, mut rows) in by_share {
+            let measured = solo.iter().find(|s| s.sm_share == sm_share && !s.from_kernels);
+            in_sequence(device, &mut rows, measured.map(|s| s.latency_us));
+            let (share, given) = ShareProfile::new(device, sm_share, rows);
             known = known.intersection(given);
-            shares[at].clocks_locked |= row.clocks_locked;
-            shares[at].durations_assumed |= row.counters.duration_assumed == Some(1.0);
-            shares[at].operators.push(OperatorProfile {
-                operator: row.operator,
-                launches: row.launches,
-                duration_us: row.duration_us,
-                pressure,
-            });
+            shares.push(share);
         }
-        shares.iter_mut().for_each(ShareProfile::condense);
         shares.sort_by(|a, b| a.sm_share.get().total_cmp(&b.sm_share.get()));
         let solo = best_solo_latencies(&workload, &shares, solo, provenance);
         let missing_counters = if shares.is_empty() { vec![] } else { Needs::ALL.without(known).counters() };

@@ -9,6 +9,8 @@
 //!   + ([model v = model v'] + 1/2 [model p = model p'] + 1/2 [workload v = workload v'] + 1/4 [workload p = workload p'])
 //!     * (intercept + slope * sum_c c c')
 //! ```
+//!
+//! On a device that the fit has not seen, all its victims and all its partners depart together as well.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,7 +26,7 @@ use super::{
     place::{Metric, Place},
     tenant::Tenant,
 };
-use crate::domain::SmShare;
+use crate::domain::{DeviceId, SmShare};
 
 /// Prior variances, of the logarithm of the slowdown unless said otherwise, and the length over which the smooth part changes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -41,16 +43,30 @@ pub(super) struct Priors {
     pub noise: f64,
 }
 
-/// How much of a model's variance as a victim falls to each: victim's model, partner's model, victim's workload, partner's workload.
-const ROLES: [f64; 4] = [1.0, 0.5, 0.5, 0.25];
+/// How much of a model's variance as a victim falls to each: victim's model, partner's model, victim's workload, partner's
+/// workload, and, of a device that the fit has not seen, all its victims and all its partners.
+const ROLES: [f64; 6] = [1.0, 0.5, 0.5, 0.25, 1.0, 0.5];
 
 /// A tenant of the data: a workload on a share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Subject {
     pub workload: Arc<str>,
     pub family: Arc<str>,
+    pub device: DeviceId,
     pub sm_share: SmShare,
     pub place: Place,
+}
+
+impl Subject {
+    pub(super) fn of(tenant: &Tenant) -> Self {
+        Self {
+            workload: tenant.workload.clone(),
+            family: tenant.family.clone(),
+            device: tenant.device.clone(),
+            sm_share: tenant.sm_share,
+            place: tenant.place,
+        }
+    }
 }
 
 /// One timed direction.
@@ -72,15 +88,22 @@ pub(super) struct Observation {
 struct Key {
     workload: usize,
     family: usize,
+    /// A device that the fit has not seen: all its workloads depart together.
+    foreign: Option<usize>,
 }
 
-fn keys(subjects: &[Subject]) -> Vec<Key> {
+fn keys(subjects: &[Subject], is_home: &dyn Fn(&DeviceId) -> bool) -> Vec<Key> {
     let mut workloads: HashMap<&str, usize> = HashMap::new();
     let mut families: HashMap<&str, usize> = HashMap::new();
     let mut keys = Vec::with_capacity(subjects.len());
-    for Subject { workload, family, .. } in subjects {
-        let (w, f) = (workloads.len(), families.len());
-        keys.push(Key { workload: *workloads.entry(workload).or_insert(w), family: *families.entry(family).or_insert(f) });
+    let mut devices: HashMap<&DeviceId, usize> = HashMap::new();
+    for Subject { workload, family, device, .. } in subjects {
+        let (w, f, d) = (workloads.len(), families.len(), devices.len());
+        keys.push(Key {
+            workload: *workloads.entry(workload).or_insert(w),
+            family: *families.entry(family).or_insert(f),
+            foreign: (!is_home(device)).then(|| *devices.entry(device).or_insert(d)),
+        });
     }
     keys
 }
@@ -94,7 +117,8 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    pub(super) fn new(subjects: &[Subject], metric: &Metric) -> Self {
+    /// `is_home` says which devices the fit has seen.
+    pub(super) fn new(subjects: &[Subject], metric: &Metric, is_home: &dyn Fn(&DeviceId) -> bool) -> Self {
         let n = subjects.len();
         let mut squared = DMatrix::zeros(n, n);
         for i in 0..n {
@@ -104,7 +128,7 @@ impl Cast {
                 squared[(j, i)] = distance;
             }
         }
-        Self { keys: keys(subjects), squared }
+        Self { keys: keys(subjects, is_home), squared }
     }
 
     /// The model of a subject, as a number.
@@ -141,6 +165,8 @@ impl Kernel<'_> {
             partners.0.family == partners.1.family,
             victims.0.workload == victims.1.workload,
             partners.0.workload == partners.1.workload,
+            victims.0.foreign.is_some() && victims.0.foreign == victims.1.foreign,
+            partners.0.foreign.is_some() && partners.0.foreign == partners.1.foreign,
         ];
         let shared: f64 = ROLES.iter().zip(same).map(|(role, same)| if same { *role } else { 0.0 }).sum();
         if shared > 0.0 {
@@ -195,6 +221,18 @@ pub(super) struct Residual {
 }
 
 impl Residual {
+    /// Whether the fit has seen a device.
+    pub(super) fn is_home(&self, device: &DeviceId) -> bool {
+        let fitted = &self.observations[..self.adapted_from];
+        fitted.iter().any(|o| [o.victim, o.partner].iter().any(|s| self.subjects[*s].device == *device))
+    }
+
+    /// The covariances that belong to it, with `subjects` in place of its own.
+    pub(super) fn cast(&self, subjects: &[Subject]) -> Cast {
+        let home: HashSet<&DeviceId> = self.subjects.iter().map(|s| &s.device).filter(|device| self.is_home(device)).collect();
+        Cast::new(subjects, &self.metric, &|device| home.contains(device))
+    }
+
     /// Checks what came from outside; an error says what does not fit.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let subjects = self.subjects.len();
@@ -249,6 +287,8 @@ pub(super) struct Departures {
     /// By workload and by model, each as a victim and as a partner.
     workloads: HashMap<Arc<str>, [Departure; 2]>,
     families: HashMap<Arc<str>, [Departure; 2]>,
+    /// Of devices that the fit has not seen.
+    foreign: HashMap<DeviceId, [Departure; 2]>,
     /// Subjects that are victims, and for each of them its partners with the weights of the smooth part.
     victims: Vec<usize>,
     partners: Vec<Vec<(usize, f64)>>,
@@ -263,17 +303,23 @@ impl Departures {
     pub(super) fn new(residual: &Residual) -> Self {
         let mut workloads: HashMap<Arc<str>, [Departure; 2]> = HashMap::new();
         let mut families: HashMap<Arc<str>, [Departure; 2]> = HashMap::new();
+        let mut foreign: HashMap<DeviceId, [Departure; 2]> = HashMap::new();
+        let keys = residual.cast(&residual.subjects).keys;
         let mut victims: Vec<usize> = vec![];
         let mut place: HashMap<usize, usize> = HashMap::new();
         let mut partners: Vec<Vec<(usize, f64)>> = vec![];
         for (observation, alpha) in residual.observations.iter().zip(&residual.alpha) {
             for (role, subject) in [observation.victim, observation.partner].into_iter().enumerate() {
+                let is_foreign = keys[subject].foreign.is_some();
                 let subject = &residual.subjects[subject];
                 let add = |departure: &mut [Departure; 2], part: f64| {
                     departure[role].add(part * alpha, residual.priors, observation);
                 };
                 add(families.entry(subject.family.clone()).or_default(), ROLES[role]);
                 add(workloads.entry(subject.workload.clone()).or_default(), ROLES[2 + role]);
+                if is_foreign {
+                    add(foreign.entry(subject.device.clone()).or_default(), ROLES[4 + role]);
+                }
             }
             let at = *place.entry(observation.victim).or_insert_with(|| {
                 victims.push(observation.victim);
@@ -297,13 +343,13 @@ impl Departures {
         let mut partner_subjects: Vec<usize> = residual.observations.iter().map(|o| o.partner).collect();
         partner_subjects.sort_unstable();
         partner_subjects.dedup();
-        Self { workloads, families, victims, partners, partner_subjects, seen, adapted }
+        Self { workloads, families, foreign, victims, partners, partner_subjects, seen, adapted }
     }
 
     fn departure(&self, tenant: &Tenant, role: usize) -> Departure {
-        let of = |named: &HashMap<Arc<str>, [Departure; 2]>, name: &str| named.get(name).map(|roles| roles[role]);
-        let workload = of(&self.workloads, &tenant.workload);
-        of(&self.families, &tenant.family).unwrap_or_default().plus(workload.as_ref())
+        let departures =
+            [self.families.get(&tenant.family), self.workloads.get(&tenant.workload), self.foreign.get(&tenant.device)];
+        departures.into_iter().fold(Departure::default(), |sum, roles| sum.plus(roles.map(|roles| &roles[role])))
     }
 
     fn known(&self, tenant: &Tenant) -> [Known; 2] {

@@ -177,21 +177,12 @@ fn directions<S: BuildHasher>(beside: &mut Beside<'_>, tenants: &mut Tenants<'_,
         .map(|(victim, partner)| {
             let composed = beside.law().compose(victim, partner);
             Observation {
-                victim: beside.subject(&subject(victim)),
-                partner: beside.subject(&subject(partner)),
+                victim: beside.subject(&Subject::of(victim)),
+                partner: beside.subject(&Subject::of(partner)),
                 by_channel: relative(&composed.by_channel, composed.slowdown),
                 log_ratio: 0.0,
                 weight: 1.0,
             }
         })
         .collect()
-}
-
-fn subject(tenant: &Tenant) -> Subject {
-    Subject {
-        workload: tenant.workload.clone(),
-        family: tenant.family.clone(),
-        sm_share: tenant.sm_share,
-        place: tenant.place,
-    }
 }

@@ -11,7 +11,7 @@ use super::{
     reason::Reason,
     solo_curve::{Bracket, Reach, bracket, elasticity, solo_latency_us},
 };
-use crate::domain::{Device, Provenance, Signature, SmShare, SoloLatency};
+use crate::domain::{Device, DeviceId, Provenance, Signature, SmShare, SoloLatency};
 
 /// Why a tenant cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +60,7 @@ pub struct Tenant {
     pub(super) workload: Arc<str>,
     /// The model that it is an input of.
     pub(super) family: Arc<str>,
+    pub(super) device: DeviceId,
     /// Quantities that every operator's counters gave.
     pub(super) known: Needs,
     /// Name for people.
@@ -115,6 +116,7 @@ impl Tenant {
             interpolated: at.reach == Reach::Interpolated || curve_reach == Reach::Interpolated && solo_latency_us.is_none(),
             workload: profile.workload.clone(),
             family: profile.family.clone(),
+            device: device.device_id.clone(),
             known: profile.known,
             label: profile.workload.to_string(),
         };

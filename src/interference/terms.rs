@@ -17,6 +17,9 @@ pub(super) struct TermSpec {
     pub channel: Channel,
     pub needs: Needs,
     pub feature: Feature,
+    /// It looks at launches per second: a matter of the host and of how finely the operators were told apart, which does not carry
+    /// over to another device.
+    pub is_of_host: bool,
 }
 
 /// How a feature is come by.
@@ -51,6 +54,7 @@ pub(super) static TERMS: LazyLock<Vec<TermSpec>> = LazyLock::new(|| {
         channel: joint.channel,
         needs: Needs::of(joint.needs),
         feature: Feature::Joint(i),
+        is_of_host: joint.channel == Channel::LaunchPath,
     });
     let product = |v: usize, p: usize| {
         let (victim, partner) = (&VICTIM_FACTORS[v], &PARTNER_FACTORS[p]);
@@ -59,6 +63,7 @@ pub(super) static TERMS: LazyLock<Vec<TermSpec>> = LazyLock::new(|| {
             channel: partner.channel,
             needs: Needs::of(victim.needs).union(Needs::of(partner.needs)),
             feature: Feature::Product(v, p),
+            is_of_host: victim.name.starts_with("launch") || partner.channel == Channel::LaunchPath,
         }
     };
     let products = (0..VICTIM_FACTORS.len()).flat_map(|v| (0..PARTNER_FACTORS.len()).map(move |p| product(v, p)));

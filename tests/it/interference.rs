@@ -14,7 +14,7 @@ use pairsight::{
     },
     ingest::{self, Progress, dataset::Dataset},
     interference::{
-        Artefact, FitError, FitInput, OperatorRow, PairPrediction, Predictor, Source, Tenant, WorkloadProfile, fit, predict,
+        Artefact, FitError, FitInput, OperatorRow, PairPrediction, Predictor, Source, Tenant, TenantPrediction, WorkloadProfile, fit, predict,
     },
 };
 use proptest::prelude::*;
@@ -382,16 +382,25 @@ fn a_workload_that_was_never_timed_is_not_calibrated_as_a_victim() {
             sample.corun_us[side] = None;
         }
     }
-    let count = |artefact: &Artefact| serde_json::to_value(&artefact.neighbourhood).unwrap()["victims"].as_array().unwrap().len();
-    let all = fit_bundle(&BUNDLE.profiles, &BUNDLE.samples).unwrap();
-    assert!(count(&fit_bundle(&BUNDLE.profiles, &samples).unwrap()) < count(&all));
+    let predictor = Predictor::new(&fit_bundle(&BUNDLE.profiles, &samples).unwrap()).unwrap();
+    let known = Predictor::new(&fit_bundle(&BUNDLE.profiles, &BUNDLE.samples).unwrap()).unwrap();
+    let sample = BUNDLE.samples.iter().find(|s| s.workloads.contains(&unseen) && s.workloads[0] != s.workloads[1]).unwrap();
+    let victim = sample.workloads.iter().position(|w| *w == unseen).unwrap();
+    let places = [0, 1].map(|side| {
+        let profile = &BUNDLE.profiles[&sample.workloads[side]];
+        Tenant::place(&BUNDLE.device, profile, sample.sm_shares[side], 1.0, Some(sample.solo_us[side])).unwrap()
+    });
+    let side = |predictor: &Predictor| predict(predictor, places.each_ref(), false).tenants[victim].clone();
+    assert_eq!(side(&known).confidence_class, ConfidenceClass::Calibrated);
+    let width = |side: &TenantPrediction| side.upper_ratio / side.slowdown_ratio;
+    assert!(width(&side(&predictor)) >= width(&side(&known)));
 }
 
 #[test]
 fn a_broken_artefact_is_refused() {
     let good = bundled::predictor().unwrap().to_json().to_owned();
     for (from, to, expected) in [
-        ("\"format\":1", "\"format\":7", "format 7"),
+        ("\"format\":2", "\"format\":7", "format 7"),
         ("dram_partner_share", "dram_unheard_of", "unknown term \"dram_unheard_of\""),
         ("\"coefficient\":0.", "\"coefficient\":-0.", "at least 0"),
         ("\"terms\"", "\"trems\"", "terms"),

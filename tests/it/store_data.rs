@@ -106,14 +106,20 @@ pub(crate) fn pair(pair_id: &str, workloads: [&str; 2], corun_us: f64) -> PairSa
 
 /// A predictor of the test device that differs from those of other seeds.
 pub(crate) fn predictor(seed: u64) -> Predictor {
-    let coordinates = 6;
+    let nothing = json!({
+        "dram": 0.0, "l2": 0.0, "hits": 0.0, "insertion": 0.0, "writes": 0.0, "reuse": 0.0, "footprint": 0.0, "stall": 0.0,
+        "warps": 0.0, "written": 0.0, "launch": 0.0, "share": 0.0, "busy": 0.0,
+    });
     let artefact = json!({
-        "format": 1, "device": device_id(), "sharing_mode": "SM_PARTITION", "terms": [],
-        "calibration": { "level": 0.9, "upper_log_ratio": 0.1 },
-        "neighbourhood": { "scale": vec![1.0; coordinates], "victims": [], "partners": [], "threshold": 1.0 },
+        "format": 2, "device": device_id(), "sharing_mode": "SM_PARTITION", "terms": [],
+        "range": { "victim": nothing, "partner": nothing },
+        "residual": null,
+        "calibration": {
+            "level": 0.9, "near": 0.1, "few": 0.1, "far": [0.1, 0.1, 0.1], "solo_curve": 0.0, "threshold": 0.0, "reach": 1.0,
+        },
         "fit": {
-            "seed": seed, "samples": 58, "left_out": 0, "provenance": "simulated", "data_sha256": "00", "ridge": 0.1,
-            "training_mean_error_pct": 3.0, "held_out_mean_error_pct": 4.25,
+            "seed": seed, "samples": 58, "left_out": 0, "kept_out": 0, "provenance": "simulated", "data_sha256": "00",
+            "ridge": 0.1, "held_out_mean_error_pct": 4.25, "unseen_mean_error_pct": null,
         },
     });
     Predictor::from_json(&artefact.to_string()).unwrap()
