@@ -103,7 +103,9 @@ pub(super) fn calibrate(held: &[Held], solo_curve: &[f64]) -> Calibration {
     let any_foreign = width(&|h| h.is_foreign() && h.distance > threshold).unwrap_or(2.0 * every).max(near);
     // Of a few models the next may be worse than all: the widest of them is taken for all.
     let widest = |few: bool| {
-        let of_unit = |unit: usize| upper(held.iter().filter(|h| h.unit == unit && h.few == few && h.kind == Kind::Unseen).map(|h| h.log_ratio).collect());
+        let of_unit = |unit: usize| {
+            upper(held.iter().filter(|h| h.unit == unit && h.few == few && h.kind == Kind::Unseen).map(|h| h.log_ratio).collect())
+        };
         let mut all: Vec<usize> = held.iter().map(|h| h.unit).collect();
         all.sort_unstable();
         all.dedup();

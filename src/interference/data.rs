@@ -8,13 +8,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{
-    fit::Source,
-    pressure::Needs,
-    quality,
-    residual::Subject,
-    tenant::Tenant,
-};
+use super::{fit::Source, pressure::Needs, quality, residual::Subject, tenant::Tenant};
 use crate::domain::{DeviceId, PairSample, Provenance, SharingMode, SmShare};
 
 /// One timed side of a co-run.
@@ -58,7 +52,11 @@ impl Data {
         let of_samples = samples.iter().map(|s| s.sample.provenance);
         Self {
             given: samples.iter().flat_map(|s| s.sample.corun_us).flatten().count(),
-            kept_out: samples.iter().flat_map(|s| s.sample.corun_us.iter().zip(s.weights)).filter(|(us, w)| us.is_some() && *w <= 0.0).count(),
+            kept_out: samples
+                .iter()
+                .flat_map(|s| s.sample.corun_us.iter().zip(s.weights))
+                .filter(|(us, w)| us.is_some() && *w <= 0.0)
+                .count(),
             known: tenants().fold(Needs::ALL, |known, tenant| known.intersection(tenant.known)),
             provenance: tenants().map(|t| t.provenance).chain(of_samples).max().unwrap_or(Provenance::Simulated),
             sha256: sha256(&samples),

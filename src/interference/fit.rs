@@ -15,8 +15,7 @@ use super::{
     place::Metric,
     predictor::{FitReport, Term},
     residual::{Cast, Observation, Residual, log_ratios},
-    select,
-    solo_curve,
+    select, solo_curve,
     terms::{TERMS, TermSpec},
     trials::{self, Trial},
 };

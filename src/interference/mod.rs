@@ -27,8 +27,8 @@ mod terms;
 mod trials;
 
 pub use adapt::{AdaptError, Adaptation, AdaptationCheck, adapt};
-pub use fit::{FitError, FitInput, Source, fit};
 pub use calibration::Calibration;
+pub use fit::{FitError, FitInput, Source, fit};
 pub use predict::{Acquaintance, Contribution, OperatorPairCost, PairPrediction, TenantPrediction, predict, predict_known};
 pub use predictor::{Artefact, ArtefactError, FitReport, Predictor, Term};
 pub use profile::{OperatorProfile, OperatorRow, ShareProfile, WorkloadProfile};

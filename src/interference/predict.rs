@@ -94,7 +94,8 @@ impl<'t> Acquaintance<'t> {
     #[must_use]
     pub fn new(predictor: &Predictor, tenant: &'t Tenant) -> Self {
         let residual = predictor.artefact.as_ref().and_then(|artefact| artefact.residual.as_ref());
-        let reached = predictor.departures.as_ref().zip(residual).map(|(departures, residual)| departures.reach(residual, tenant));
+        let reached =
+            predictor.departures.as_ref().zip(residual).map(|(departures, residual)| departures.reach(residual, tenant));
         let mut known = Self { tenant, reached, reasons: vec![], widening: 1.0 };
         let missing = predictor.needs.without(tenant.known).counters();
         if !missing.is_empty() {

@@ -27,7 +27,8 @@ pub(super) enum Need {
 }
 
 impl Need {
-    pub(super) const ALL: [Self; 7] = [Self::Dram, Self::L2, Self::L2Hits, Self::Footprint, Self::Writes, Self::Stall, Self::Warps];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Dram, Self::L2, Self::L2Hits, Self::Footprint, Self::Writes, Self::Stall, Self::Warps];
 
     /// The counter that is asked for when the quantity is missing.
     pub(super) fn counter(self) -> &'static str {

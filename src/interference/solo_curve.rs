@@ -1,4 +1,11 @@
-//! Solo latency over SM share: measured values at measured shares, log-log between them, and outside by the nearest slope.
+//! Solo latency over SM share: measured values at measured shares, a falling curve between them, and outside by the nearest slope.
+
+use linfa::{
+    Dataset,
+    traits::{Fit, Predict},
+};
+use linfa_linear::IsotonicRegression;
+use ndarray::Array1;
 
 use super::fit::Source;
 use crate::domain::{SmShare, SoloLatency};
@@ -38,6 +45,8 @@ pub(super) fn bracket(measured: &[SmShare], share: SmShare) -> Bracket {
 
 /// Latency alone at `share`, microseconds, from `solo`, ascending by share and not empty.
 ///
+/// Between two measured shares it is linear in the logarithms, on the curve of [`falling`].
+///
 /// Outside the measured range the slope of the nearest two points goes on, held between -1 (twice the SMs, half the time) and
 /// 0. A single point goes down in proportion to the SMs, and up no further than `floor_ratio` of its latency: the part that
 /// more SMs cannot speed up.
@@ -48,7 +57,10 @@ pub(super) fn solo_latency_us(solo: &[SoloLatency], share: SmShare, floor_ratio:
     let log_share = |i: usize| shares[i].get().ln();
     let latency = match at.reach {
         Reach::Measured => solo[at.low].latency_us,
-        Reach::Interpolated => (log(at.low) + at.fraction * (log(at.high) - log(at.low))).exp(),
+        Reach::Interpolated => {
+            let logs = falling(solo);
+            (logs[at.low] + at.fraction * (logs[at.high] - logs[at.low])).exp()
+        }
         Reach::Extrapolated if solo.len() == 1 => solo[0].latency_us * (shares[0].get() / share.get()).max(floor_ratio.min(1.0)),
         Reach::Extrapolated => {
             let (first, second) = if at.low == 0 { (0, 1) } else { (at.low - 1, at.low) };
@@ -57,6 +69,19 @@ pub(super) fn solo_latency_us(solo: &[SoloLatency], share: SmShare, floor_ratio:
         }
     };
     (latency, at.reach)
+}
+
+/// Logarithms of the latencies, made not to rise with the share where noise lets them: more SMs do not slow a workload. By isotonic
+/// regression; as measured where that does not fall either, which is no noise.
+fn falling(solo: &[SoloLatency]) -> Vec<f64> {
+    let logs: Vec<f64> = solo.iter().map(|s| s.latency_us.ln()).collect();
+    let is_falling = |logs: &[f64]| logs.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12);
+    if is_falling(&logs) {
+        return logs;
+    }
+    let shares = Array1::from_iter(solo.iter().map(|s| s.sm_share.get().ln())).insert_axis(ndarray::Axis(1));
+    let fitted = IsotonicRegression::new().fit(&Dataset::new(shares.clone(), Array1::from_vec(logs.clone())));
+    fitted.map(|curve| curve.predict(&shares).to_vec()).ok().filter(|curve| is_falling(curve)).unwrap_or(logs)
 }
 
 /// Elasticity of the latency alone at `share`: -d log(latency) / d log(share) between the measured neighbours on both sides, held
@@ -92,4 +117,42 @@ pub(super) fn errors(sources: &[Source<'_>]) -> Vec<f64> {
         })
     });
     of_profile.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Provenance;
+
+    fn solo(share: f64, latency_us: f64) -> SoloLatency {
+        SoloLatency {
+            workload: "a".into(),
+            sm_share: SmShare::new("share", share).expect("it is one"),
+            latency_us,
+            stdev_us: None,
+            samples: None,
+            provenance: Provenance::Measured,
+            from_kernels: false,
+        }
+    }
+
+    #[test]
+    fn noise_does_not_make_the_curve_rise() {
+        let measured = [solo(0.2, 400.0), solo(0.4, 190.0), solo(0.5, 200.0), solo(0.8, 120.0)];
+        let at = |share: f64| solo_latency_us(&measured, SmShare::new("share", share).expect("it is one"), 0.0);
+        assert_eq!(at(0.5), (200.0, Reach::Measured));
+        let between: Vec<f64> = [0.25, 0.3, 0.41, 0.45, 0.49, 0.6, 0.7].into_iter().map(|share| at(share).0).collect();
+        assert!(between.windows(2).all(|pair| pair[1] <= pair[0] + 1e-9), "{between:?}");
+        assert!((between[3].ln() - (190.0_f64.ln() + 200.0_f64.ln()) / 2.0).abs() < 1e-9, "{between:?}");
+    }
+
+    #[test]
+    fn elasticity_is_between_nothing_and_proportion() {
+        let measured = [solo(0.2, 400.0), solo(0.4, 200.0), solo(0.8, 200.0)];
+        let at = |share: f64| elasticity(&measured, SmShare::new("share", share).expect("it is one"));
+        assert_eq!(at(0.2), Some(1.0));
+        assert_eq!(at(0.8), Some(0.0));
+        assert!((at(0.4).expect("two are measured") - 0.5).abs() < 1e-9);
+        assert_eq!(elasticity(&measured[..1], SmShare::new("share", 0.2).expect("it is one")), None);
+    }
 }

@@ -83,6 +83,7 @@ pub(crate) fn check_to_wire(check: &AdaptationCheck) -> proto::AdaptationCheck {
         error_after_pct: check.error_after_pct,
         log_evidence_ratio: check.log_evidence_ratio,
         improves: check.improves,
+        leave_one_out_gain: check.leave_one_out_gain,
     }
 }
 
