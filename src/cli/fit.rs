@@ -84,6 +84,7 @@ struct Fitted {
     seed: u64,
     samples: usize,
     left_out: usize,
+    kept_out: usize,
     unseen_mean_error_pct: Option<f64>,
     held_out_mean_error_pct: f64,
     terms: Vec<FittedTerm>,
@@ -131,6 +132,7 @@ pub(super) async fn run(args: FitArgs, context: &Context) -> anyhow::Result<()> 
         seed: artefact.fit.seed,
         samples: artefact.fit.samples,
         left_out: artefact.fit.left_out,
+        kept_out: artefact.fit.kept_out,
         unseen_mean_error_pct: artefact.fit.unseen_mean_error_pct,
         held_out_mean_error_pct: artefact.fit.held_out_mean_error_pct,
         terms: artefact.terms.iter().map(FittedTerm::from).collect(),
@@ -319,9 +321,10 @@ fn text(fitted: &Fitted, artefact: &Artefact) -> String {
     };
     let left_out =
         if fitted.left_out > 0 { format!(" ({} left out for want of a signature)", fitted.left_out) } else { String::new() };
+    let kept_out = if fitted.kept_out > 0 { format!(" ({} kept out)", fitted.kept_out) } else { String::new() };
     let unseen = fitted.unseen_mean_error_pct.map(|error| format!(", {error:.2}% on models left out")).unwrap_or_default();
     format!(
-        "Predictor {} for {}, {}\nfitted on {} timed directions{left_out}, {}\nmean error {:.2}% on configurations left out{unseen}\n\n{}\n\n{published}",
+        "Predictor {} for {}, {}\nfitted on {} timed directions{left_out}{kept_out}, {}\nmean error {:.2}% on configurations left out{unseen}\n\n{}\n\n{published}",
         fitted.predictor_version,
         fitted.device,
         fitted.sharing_mode.trim_start_matches("SHARING_MODE_"),

@@ -19,7 +19,7 @@ const LEAVE_ONE_OUT: usize = 4;
 
 /// Error after over error before up to which leaving one out says neither yes nor no: co-runs that were chosen to differ tell
 /// little of each other. The evidence decides then.
-const DRAW: f64 = 1.1;
+const DRAW: f64 = 1.25;
 
 /// An adapted predictor, and whether it is better than the one that it comes from.
 #[derive(Debug, Clone)]

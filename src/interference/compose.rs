@@ -63,7 +63,7 @@ pub(super) struct Range {
 }
 
 /// How far beyond the data a pressure still counts.
-const REACH: f64 = 1.25;
+const REACH: f64 = 2.0;
 
 impl Range {
     /// Nothing is in it.
@@ -175,11 +175,11 @@ impl Law {
                 let excess = self.excess(&sensitivity, &pressure, &p.part.pressure.at_most(&self.range.partner));
                 let time_fraction = v.part.weight * p.part.weight * partner.activity;
                 if excess > 0.0 {
-                    costs.push(Cost { cost: time_fraction * excess, time_fraction, pair: [v, p] });
+                    costs.push(Cost { excess_time: time_fraction * excess, time_fraction, pair: [v, p] });
                 }
             }
         }
-        costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        costs.sort_by(|a, b| b.excess_time.total_cmp(&a.excess_time));
         costs.truncate(count * SLICES_OF_A_PAIR);
         merged(&costs).into_iter().take(count).collect()
     }
@@ -275,7 +275,7 @@ impl PairFeatures {
 
 /// What one slice of the victim loses to one of the partner.
 struct Cost<'t> {
-    cost: f64,
+    excess_time: f64,
     time_fraction: f64,
     pair: [&'t OperatorSlice; 2],
 }
@@ -283,17 +283,17 @@ struct Cost<'t> {
 /// One entry a pair of operators, in the order in which they come.
 fn merged(costs: &[Cost<'_>]) -> Vec<OperatorCost> {
     let mut pairs: Vec<OperatorCost> = vec![];
-    for Cost { cost, time_fraction, pair: [operator, partner] } in costs {
+    for Cost { excess_time, time_fraction, pair: [operator, partner] } in costs {
         let known = pairs.iter_mut().find(|p| p.operator == operator.operator && p.partner_operator == partner.operator);
         if let Some(pair) = known {
             let total = pair.time_fraction + time_fraction;
-            pair.slowdown = 1.0 + ((pair.slowdown - 1.0) * pair.time_fraction + cost) / total;
+            pair.slowdown = 1.0 + ((pair.slowdown - 1.0) * pair.time_fraction + excess_time) / total;
             pair.time_fraction = total;
         } else {
             pairs.push(OperatorCost {
                 operator: operator.operator.clone(),
                 partner_operator: partner.operator.clone(),
-                slowdown: 1.0 + cost / time_fraction,
+                slowdown: 1.0 + excess_time / time_fraction,
                 time_fraction: *time_fraction,
             });
         }

@@ -1,12 +1,5 @@
 //! Solo latency over SM share: measured values at measured shares, a falling curve between them, and outside by the nearest slope.
 
-use linfa::{
-    Dataset,
-    traits::{Fit, Predict},
-};
-use linfa_linear::IsotonicRegression;
-use ndarray::Array1;
-
 use super::fit::Source;
 use crate::domain::{SmShare, SoloLatency};
 
@@ -71,17 +64,21 @@ pub(super) fn solo_latency_us(solo: &[SoloLatency], share: SmShare, floor_ratio:
     (latency, at.reach)
 }
 
-/// Logarithms of the latencies, made not to rise with the share where noise lets them: more SMs do not slow a workload. By isotonic
-/// regression; as measured where that does not fall either, which is no noise.
+/// Logarithms of the latencies, made not to rise with the share: more SMs do not slow a workload, so what rises is noise. Neighbours
+/// that rise are averaged until none do (pool adjacent violators).
 fn falling(solo: &[SoloLatency]) -> Vec<f64> {
-    let logs: Vec<f64> = solo.iter().map(|s| s.latency_us.ln()).collect();
-    let is_falling = |logs: &[f64]| logs.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12);
-    if is_falling(&logs) {
-        return logs;
+    let mut pools: Vec<(f64, usize)> = vec![];
+    for latency in solo {
+        pools.push((latency.latency_us.ln(), 1));
+        while let [.., (before, many), (after, more)] = pools[..]
+            && after > before
+        {
+            let mean = (before * many as f64 + after * more as f64) / (many + more) as f64;
+            pools.truncate(pools.len() - 2);
+            pools.push((mean, many + more));
+        }
     }
-    let shares = Array1::from_iter(solo.iter().map(|s| s.sm_share.get().ln())).insert_axis(ndarray::Axis(1));
-    let fitted = IsotonicRegression::new().fit(&Dataset::new(shares.clone(), Array1::from_vec(logs.clone())));
-    fitted.map(|curve| curve.predict(&shares).to_vec()).ok().filter(|curve| is_falling(curve)).unwrap_or(logs)
+    pools.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean, count)).collect()
 }
 
 /// Elasticity of the latency alone at `share`: -d log(latency) / d log(share) between the measured neighbours on both sides, held
@@ -143,7 +140,7 @@ mod tests {
         assert_eq!(at(0.5), (200.0, Reach::Measured));
         let between: Vec<f64> = [0.25, 0.3, 0.41, 0.45, 0.49, 0.6, 0.7].into_iter().map(|share| at(share).0).collect();
         assert!(between.windows(2).all(|pair| pair[1] <= pair[0] + 1e-9), "{between:?}");
-        assert!((between[3].ln() - (190.0_f64.ln() + 200.0_f64.ln()) / 2.0).abs() < 1e-9, "{between:?}");
+        assert!((between[3].ln() - f64::midpoint(190.0_f64.ln(), 200.0_f64.ln())).abs() < 1e-9, "{between:?}");
     }
 
     #[test]

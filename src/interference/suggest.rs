@@ -153,10 +153,13 @@ fn evenly(co_runs: &[CoRun], most: usize, directions: impl Fn(&CoRun) -> usize) 
     (0..co_runs.len()).step_by(step).collect()
 }
 
+/// Workload, share, latency alone.
+type TenantKey = (Arc<str>, u64, Option<u64>);
+
 struct Tenants<'a, S> {
     device: &'a Device,
     profiles: &'a HashMap<Arc<str>, Arc<WorkloadProfile>, S>,
-    placed: HashMap<(Arc<str>, u64, Option<u64>), Option<Arc<Tenant>>>,
+    placed: HashMap<TenantKey, Option<Arc<Tenant>>>,
 }
 
 impl<S: BuildHasher> Tenants<'_, S> {

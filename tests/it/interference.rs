@@ -238,6 +238,9 @@ fn bundled_dataset(name: &str) -> Dataset {
     ingest::dataset::read(&dir, &BTreeMap::new(), &Progress::hidden()).unwrap()
 }
 
+/// Operators, solo latencies and family of a workload.
+type Parts = (Vec<OperatorRow>, Vec<SoloLatency>, Arc<str>);
+
 struct Bundle {
     device: Device,
     profiles: HashMap<Arc<str>, Arc<WorkloadProfile>>,
@@ -247,16 +250,23 @@ struct Bundle {
 static BUNDLE: LazyLock<Bundle> = LazyLock::new(|| {
     let sets = [bundled_dataset("opsim-sm-partition"), bundled_dataset("opsim-composed")];
     let device = sets[0].batch.device.clone();
-    let mut rows: HashMap<Arc<str>, Vec<OperatorRow>> = HashMap::new();
-    for signature in sets.iter().flat_map(|set| &set.batch.signatures) {
-        rows.entry(signature.workload.clone()).or_default().push(signature.into());
+    let mut parts: HashMap<Arc<str>, Parts> = HashMap::new();
+    for batch in sets.iter().map(|set| &set.batch) {
+        for signature in &batch.signatures {
+            let (rows, _, family) = parts.entry(signature.workload.clone()).or_default();
+            rows.push(signature.into());
+            *family = signature.family.clone().unwrap_or_else(|| family_of(&signature.workload).into());
+        }
+        for solo in &batch.solo_latencies {
+            parts.entry(solo.workload.clone()).or_default().1.push(solo.clone());
+        }
     }
-    let build = |(name, rows): (Arc<str>, _)| {
-        let profile = WorkloadProfile::build(&device, name.clone(), family_of(&name).into(), rows, vec![], 1);
+    let build = |(name, (rows, solo, family)): (Arc<str>, Parts)| {
+        let profile = WorkloadProfile::build(&device, name.clone(), family, rows, solo, 1);
         (name, Arc::new(profile))
     };
     Bundle {
-        profiles: rows.into_iter().map(build).collect(),
+        profiles: parts.into_iter().map(build).collect(),
         samples: sets.iter().flat_map(|set| set.batch.pair_samples.clone()).collect(),
         device,
     }
