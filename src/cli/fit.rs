@@ -11,20 +11,17 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    context::{Context, known_devices},
+    context::Context,
+    datasets,
     devices::DeviceFiles,
     failure::{Advice, Misuse},
     findings,
     output::{FormatArg, note},
     predictor::{Rivals, terms},
-    table::printable,
 };
 use crate::{
     domain::{Device, PairSample, Provenance, SharingMode, Signature, SoloLatency, family_of},
-    ingest::{
-        Progress,
-        dataset::{self, Dataset},
-    },
+    ingest::dataset::Dataset,
     interference::{
         self, Artefact, FitInput, OperatorRow, Predictor, Source, Term, WorkloadProfile,
         quality::{self, Finding},
@@ -170,7 +167,7 @@ pub(super) struct Data {
 impl Data {
     /// Reads the sets and checks that they fit together.
     pub(super) fn read(args: &DataArgs, files: &DeviceFiles) -> anyhow::Result<Self> {
-        let sets = read(args, files)?;
+        let sets = datasets::read(&args.dataset, files)?;
         let Some(first) = sets.first() else { return Err(Misuse("name a set with --dataset".to_owned()).into()) };
         check_together(first, &sets, args.allow_mixed_provenance)?;
         let mut later = sets[1..].iter().map(|set| &set.batch.device);
@@ -198,18 +195,6 @@ impl Data {
         });
         found.collect()
     }
-}
-
-fn read(args: &DataArgs, files: &DeviceFiles) -> anyhow::Result<Vec<Dataset>> {
-    let devices = known_devices(&files.device_file)?;
-    let progress = Progress::on_stderr();
-    let sets: Result<Vec<_>, _> = args.dataset.iter().map(|dir| dataset::read(dir, &devices, &progress)).collect();
-    progress.finish();
-    let sets = sets?;
-    for (set, warning) in sets.iter().flat_map(|set| set.report.warnings.iter().map(move |warning| (set, warning))) {
-        note(format_args!("note: {}: {}", printable(&set.name), printable(warning)));
-    }
-    Ok(sets)
 }
 
 fn check_together(first: &Dataset, sets: &[Dataset], mixed_allowed: bool) -> Result<(), Advice> {

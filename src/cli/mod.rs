@@ -1,6 +1,7 @@
 //! The command line: one file a verb. Arguments are read here, work is done in the other rooms.
 
 mod context;
+mod datasets;
 mod devices;
 mod evaluate;
 mod example;

@@ -54,7 +54,7 @@ const ACTIVATE_EXAMPLES: &str = "\
 A running daemon answers with it within two seconds.
 
 A predictor that is worse than the one that answers is refused unless --force says otherwise. Of two that were fitted to the same data
-the errors on pairs of workloads left out are compared; of others the mean errors on all co-runs of their device and mode in the
+the errors on configurations left out are compared; of others the mean errors on all co-runs of their device and mode in the
 store. Worse is an error larger by more than a tenth and by more than 0.1 percentage points. Where there is nothing to compare on, a
 note says so.
 

@@ -36,6 +36,13 @@ impl SmShare {
         self.0
     }
 
+    /// The share in steps of [`SmShare::TOLERANCE`]: the same for equal shares, so that it can be a key.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share lies in (0, 1]")]
+    pub fn key(self) -> u64 {
+        (self.0 / Self::TOLERANCE).round() as u64
+    }
+
     /// The number of SMs that it comes to on a device with `device_sm_count` SMs, at least 1.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a u32 fits a u32")]

@@ -7,6 +7,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{
     Artefact, Predictor, Source,
+    calibration::relative_error,
     cholesky::Factor,
     compose::Law,
     data::{Data, Direction},
@@ -132,9 +133,8 @@ impl<'p> Beside<'p> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share lies in (0, 1]")]
 fn key(subject: &Subject) -> (Arc<str>, u64) {
-    (subject.workload.clone(), (subject.sm_share.get() * 1e6).round() as u64)
+    (subject.workload.clone(), subject.sm_share.key())
 }
 
 /// Adapts `predictor` to the co-runs of `source`, with the coefficients of the terms as they are.
@@ -229,11 +229,6 @@ fn check(
 fn log_density(x: &DVector<f64>, covariance: DMatrix<f64>) -> Option<f64> {
     let factor = Factor::new(covariance)?;
     Some(-0.5 * x.dot(&factor.solve(x)) - factor.half_log_determinant())
-}
-
-/// |predicted - measured| / measured from log(measured / predicted).
-fn relative_error(log_ratio: f64) -> f64 {
-    ((-log_ratio).exp() - 1.0).abs()
 }
 
 fn mean_pct(errors: &[f64]) -> f64 {

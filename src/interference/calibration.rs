@@ -171,8 +171,13 @@ fn quantile(sorted: &[f64], level: f64) -> Option<f64> {
     sorted.get(rank.saturating_sub(1)).or(sorted.last()).copied()
 }
 
+/// |predicted - measured| / measured from log(measured / predicted).
+pub(super) fn relative_error(log_ratio: f64) -> f64 {
+    ((-log_ratio).exp() - 1.0).abs()
+}
+
 /// Mean |predicted - measured| / measured, per cent; `None` of nothing.
 pub(super) fn mean_error_pct<'h>(held: impl Iterator<Item = &'h Held>) -> Option<f64> {
-    let errors: Vec<f64> = held.map(|h| ((-h.log_ratio).exp() - 1.0).abs()).collect();
+    let errors: Vec<f64> = held.map(|h| relative_error(h.log_ratio)).collect();
     (!errors.is_empty()).then(|| 100.0 * errors.iter().sum::<f64>() / errors.len() as f64)
 }

@@ -9,7 +9,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{fit::Source, pressure::Needs, quality, residual::Subject, tenant::Tenant};
-use crate::domain::{DeviceId, PairSample, Provenance, SharingMode, SmShare};
+use crate::domain::{DeviceId, PairSample, Provenance, SharingMode};
 
 /// One timed side of a co-run.
 pub(super) struct Direction {
@@ -124,9 +124,7 @@ impl Gathering {
     }
 
     fn subject(&mut self, sample: &Weighed<'_>, tenant: &Tenant) -> usize {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share lies in (0, 1]")]
-        let share = (tenant.sm_share.get() / SmShare::TOLERANCE).round() as u64;
-        let key = (sample.source.device.device_id.clone(), tenant.workload.clone(), share);
+        let key = (sample.source.device.device_id.clone(), tenant.workload.clone(), tenant.sm_share.key());
         *self.places.entry(key).or_insert_with(|| {
             self.subjects.push(Subject::of(tenant));
             self.subjects.len() - 1

@@ -24,7 +24,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::domain::{PairSample, SharingMode, SmShare};
+use crate::domain::{PairSample, SharingMode};
 
 /// Relative deviation that may always be noise.
 const NOISE: f64 = 0.05;
@@ -33,7 +33,7 @@ const ERRORS: f64 = 3.0;
 /// Largest slowdown that is taken as it is.
 const PLAUSIBLE: f64 = 20.0;
 /// From a median absolute deviation to the standard deviation of a normal distribution.
-const SIGMA_OF_MAD: f64 = 1.4826;
+pub(super) const SIGMA_OF_MAD: f64 = 1.4826;
 
 /// A kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, Serialize)]
@@ -159,14 +159,13 @@ fn directions(place: usize, sample: &PairSample) -> Vec<(usize, Direction)> {
 }
 
 /// Workload and share.
-type TenantKey<'s> = (&'s Arc<str>, i64);
+type TenantKey<'s> = (&'s Arc<str>, u64);
 
 /// Mode, campaign, victim, partner, rank among equal tenants.
 type Configuration<'s> = (SharingMode, &'s str, TenantKey<'s>, TenantKey<'s>, usize);
 
-#[expect(clippy::cast_possible_truncation, reason = "a share lies in (0, 1]")]
 fn tenant(sample: &PairSample, side: usize) -> TenantKey<'_> {
-    (&sample.workloads[side], (sample.sm_shares[side].get() / SmShare::TOLERANCE).round() as i64)
+    (&sample.workloads[side], sample.sm_shares[side].key())
 }
 
 fn configuration(sample: &PairSample, side: usize) -> Configuration<'_> {

@@ -5,14 +5,13 @@ use nalgebra::DVector;
 use rayon::prelude::*;
 
 use super::{
-    calibration::Held,
+    calibration::{Held, relative_error},
     data::Data,
+    quality::SIGMA_OF_MAD,
     residual::{Cast, Kernel, Observation, Priors, log_ratios},
     trials::{Kind, Trial},
 };
 
-/// From a median absolute deviation to the standard deviation of a normal distribution.
-const SIGMA_OF_MAD: f64 = 1.4826;
 /// By how much the score must fall for a choice to leave what does well everywhere: with few models left out it is a noisy judge.
 pub(super) const MARGIN: f64 = 0.03;
 /// Passes over the priors; a third changes next to nothing.
@@ -176,7 +175,7 @@ fn judged(cast: &Cast, priors: Priors, trials: &[Prepared]) -> f64 {
     if left.iter().any(|(_, left)| left.is_none()) {
         return f64::INFINITY;
     }
-    let relative = |left: &Vec<f64>| left.iter().map(|r| ((-r).exp() - 1.0).abs()).collect();
+    let relative = |left: &Vec<f64>| left.iter().map(|r| relative_error(*r)).collect();
     let errors = |place: usize| -> Vec<Errors> {
         left.iter().filter_map(|(kind, left)| Some(Errors { kind: *kind, errors: relative(&left.as_ref()?[place]) })).collect()
     };

@@ -16,24 +16,11 @@ use tonic::{Code, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 
 use crate::{
-    store_backend::Backend,
+    store_backend::{Backend, on_both_stores},
     support::{App, assert_invalid, assert_refused, spawn_unready},
 };
 
 const DEVICE: &str = "sim-qv100-eighth";
-
-macro_rules! on_both_stores {
-    ($($name:ident,)*) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() { super::Backend::sqlite().hold(super::$name).await })*
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() { super::Backend::postgres().await.hold(super::$name).await })*
-        }
-    };
-}
 
 on_both_stores! {
     samples_are_added_once,

@@ -10,6 +10,21 @@ use pairsight::{
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, postgres::PgConnectOptions};
 use tempfile::TempDir;
 
+/// Runs each test named on both stores.
+macro_rules! on_both_stores {
+    ($($name:ident,)*) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() { $crate::store_backend::Backend::sqlite().hold(super::$name).await })*
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() { $crate::store_backend::Backend::postgres().await.hold(super::$name).await })*
+        }
+    };
+}
+pub(crate) use on_both_stores;
+
 /// Where the stores of one test lie.
 pub(crate) enum Backend {
     Sqlite(TempDir),

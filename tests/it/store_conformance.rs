@@ -12,26 +12,13 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    store_backend::Backend,
+    store_backend::{Backend, on_both_stores},
     store_data::{batch, ceiling, device, device_id, pair, predictor, share, signature, solo, trace},
 };
 
 const MODE: SharingMode = SharingMode::SmPartition;
 
-macro_rules! conformance {
-    ($($name:ident,)*) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() { super::Backend::sqlite().hold(super::$name).await })*
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() { super::Backend::postgres().await.hold(super::$name).await })*
-        }
-    };
-}
-
-conformance! {
+on_both_stores! {
     an_import_shows_in_the_catalog,
     signatures_come_back_as_they_were,
     an_equal_share_is_replaced_and_others_stay,

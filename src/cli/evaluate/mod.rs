@@ -16,17 +16,14 @@ use strum::VariantNames;
 use tokio::time::Instant;
 
 use super::{
-    context::known_devices,
+    datasets,
     devices::DeviceFiles,
     failure::Misuse,
     output::{FormatArg, note},
     table::printable,
 };
 use crate::{
-    ingest::{
-        Progress,
-        dataset::{self, Dataset},
-    },
+    ingest::dataset::Dataset,
     interference::evaluate::{Chooser, EvaluateError, Evaluation, EvaluationSet, FewShot, Options, Split, evaluate},
 };
 
@@ -122,8 +119,8 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
 }
 
 fn evaluations(args: &EvaluateArgs) -> anyhow::Result<Vec<Evaluation>> {
-    let datasets = read(args)?;
-    let sets: Vec<EvaluationSet<'_>> = datasets.iter().map(set).collect();
+    let read = datasets::read(&args.dataset, &args.files)?;
+    let sets: Vec<EvaluationSet<'_>> = read.iter().map(set).collect();
     let together = if args.split == Split::UnseenDevice { sets.len() } else { 1 };
     sets.chunks(together).map(|sets| timed(sets, &args.options())).collect()
 }
@@ -153,18 +150,6 @@ fn bar() -> ProgressBar {
     let template = "folds {wide_bar} {pos}/{len} {eta}";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
-}
-
-fn read(args: &EvaluateArgs) -> anyhow::Result<Vec<Dataset>> {
-    let devices = known_devices(&args.files.device_file)?;
-    let progress = Progress::on_stderr();
-    let sets: Result<Vec<_>, _> = args.dataset.iter().map(|dir| dataset::read(dir, &devices, &progress)).collect();
-    progress.finish();
-    let sets = sets?;
-    for (set, warning) in sets.iter().flat_map(|set| set.report.warnings.iter().map(move |warning| (set, warning))) {
-        note(format_args!("note: {}: {}", printable(&set.name), printable(warning)));
-    }
-    Ok(sets)
 }
 
 fn set(dataset: &Dataset) -> EvaluationSet<'_> {

@@ -23,7 +23,7 @@ pub(crate) struct Rivals {
 
 /// What the errors are over.
 enum Basis {
-    /// Directions that were left out of each fit, by pair of workloads; both were fitted to the same data.
+    /// Directions that were left out of each fit, by configuration; both were fitted to the same data.
     HeldOut,
     /// This many timed directions of the store, whether or not they were fitted to.
     Stored(usize),
@@ -67,7 +67,7 @@ impl fmt::Display for Rivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((candidate, error), (active, active_error)) = (&self.candidate, &self.active);
         let over = match self.basis {
-            Basis::HeldOut => "on pairs of workloads left out of the same data".to_owned(),
+            Basis::HeldOut => "on configurations left out of the same data".to_owned(),
             Basis::Stored(directions) => format!("on the {directions} timed directions in the store"),
         };
         write!(

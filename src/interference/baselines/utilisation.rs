@@ -6,7 +6,7 @@ use super::Side;
 use crate::{
     domain::{Device, KnownCounters, Signature, SmShare},
     interference::{
-        pressure::{Need, Needs, Pressure},
+        pressure::{Need, Pressure},
         solo_curve::bracket,
     },
 };
@@ -47,7 +47,7 @@ impl Utilisations {
             });
             let time_us = signature.launches * signature.duration_us;
             for (mean, (need, value)) in shares[at].1.iter_mut().zip([(Need::Dram, pressure.dram), (Need::L2, pressure.l2)]) {
-                if Needs::of(&[need]).without(known).is_empty() {
+                if known.has(need) {
                     mean.add(value / share.get(), time_us);
                 }
             }
