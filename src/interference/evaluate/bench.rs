@@ -327,20 +327,25 @@ impl<'a> Bench<'a> {
             .collect()
     }
 
-    /// The configurations of the pool that `suggest` would measure first.
+    /// The configurations of the pool that `suggest` would measure first, for the sake of the directions of the pool that the fold
+    /// would test; measured is every side that training does not have already.
     fn suggested(&self, ours: &Ours, fold: &Fold, halves: &Halves, count: usize) -> Vec<usize> {
-        let candidate = |configuration: &usize| Some((*configuration, self.candidate(fold, *configuration)?));
-        let (configurations, candidates): (Vec<usize>, Vec<CoRun>) = halves.pool.iter().filter_map(candidate).unzip();
-        let places = ours.suggested(self.sets[0].device, &self.profiles[0], &candidates, count);
+        let pool = |configuration: &usize| {
+            let new = self.directions_of(&[*configuration], fold);
+            let asked: Vec<usize> = new.iter().copied().filter(|i| fold.test.contains(i)).collect();
+            Some((*configuration, (self.co_run(&new)?, self.co_run(&asked)?)))
+        };
+        let (configurations, co_runs): (Vec<usize>, Vec<(CoRun, CoRun)>) = halves.pool.iter().filter_map(pool).unzip();
+        let (candidates, asked): (Vec<CoRun>, Vec<CoRun>) = co_runs.into_iter().unzip();
+        let places = ours.suggested(self.sets[0].device, &self.profiles[0], [&candidates, &asked], count);
         places.into_iter().filter_map(|place| configurations.get(place).copied()).collect()
     }
 
-    /// A configuration as a co-run to measure: the sides that training does not have already would be timed.
-    fn candidate(&self, fold: &Fold, configuration: usize) -> Option<CoRun> {
-        let new = self.directions_of(&[configuration], fold);
-        let first = &self.samples.directions[*new.first()?];
+    /// The co-run that has `directions`, which are of one configuration; those sides are timed.
+    fn co_run(&self, directions: &[usize]) -> Option<CoRun> {
+        let first = &self.samples.directions[*directions.first()?];
         let tenancies = [first.victim, first.partner];
-        let timed = tenancies.map(|tenancy| new.iter().any(|i| self.samples.directions[*i].victim == tenancy));
+        let timed = tenancies.map(|tenancy| directions.iter().any(|i| self.samples.directions[*i].victim == tenancy));
         let workloads = tenancies.map(|tenancy| self.samples.workloads[tenancy.workload].clone());
         Some(candidate(workloads, tenancies.map(|tenancy| self.samples.shares[tenancy.share]), timed))
     }

@@ -57,9 +57,15 @@ impl Ours {
         Predictor::new(&adaptation.artefact).ok().map(Self)
     }
 
-    /// Places of the `count` candidates to measure, best first, for the sake of the candidates.
-    pub(super) fn suggested(&self, device: &Device, profiles: &Profiles, candidates: &[CoRun], count: usize) -> Vec<usize> {
-        let suggestions = suggest(&self.0, device, profiles, candidates, candidates, count);
+    /// Places of the `count` candidates to measure, best first, for the sake of what is asked for.
+    pub(super) fn suggested(
+        &self,
+        device: &Device,
+        profiles: &Profiles,
+        [candidates, asked]: [&[CoRun]; 2],
+        count: usize,
+    ) -> Vec<usize> {
+        let suggestions = suggest(&self.0, device, profiles, candidates, asked, count);
         suggestions.into_iter().map(|suggestion| suggestion.candidate).collect()
     }
 
